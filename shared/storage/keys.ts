@@ -1,0 +1,84 @@
+import { createHash } from 'node:crypto';
+import type { Key } from './port.ts';
+import { DUE_SHARDS } from './tables.ts';
+
+/**
+ * Every key of every table. Nothing else builds keys (design §4); the README's key table is held against this file by
+ * a test. Stored items carry their format in `v`.
+ */
+const RECORD = '-';
+
+/** Epoch ms as a fixed-width string, so that strings sort as times. */
+export const timeKey = (ms: number): string => String(Math.max(0, Math.floor(ms))).padStart(14, '0');
+const serial = (n: number): string => String(n).padStart(8, '0');
+
+export const keys = {
+  /** state: the head of a task. */
+  head: (task: string): Key => ({ pk: `T#${task}`, sk: 'H' }),
+  /** state: one immutable item per committed revision. */
+  revision: (task: string, revision: number): Key => ({ pk: `T#${task}`, sk: `R#${serial(revision)}` }),
+  revisionPrefix: 'R#',
+  /** state: a slice of a sealed message; spread, so that large values do not share a partition. */
+  message: (task: string, number: number, slice: number): Key => ({
+    pk: `M#${task}#${number}#${slice}`,
+    sk: RECORD,
+  }),
+  /** state: a slice of the sealed result. */
+  result: (task: string, result: string, slice: number): Key => ({
+    pk: `A#${task}#${result}#${slice}`,
+    sk: RECORD,
+  }),
+  /** state: message id of a client → task; the id is hashed, it may be anything up to its bound. */
+  dedup: (client: string, messageId: string): Key => ({ pk: `D#${client}#${digest(messageId)}`, sk: RECORD }),
+
+  /** view: what remote parties see of a task. */
+  view: (task: string): Key => ({ pk: `T#${task}`, sk: 'V' }),
+  /** view: one journal entry per revision. */
+  journal: (task: string, revision: number): Key => ({ pk: `T#${task}`, sk: `J#${serial(revision)}` }),
+  journalPrefix: 'J#',
+  /** view index `client` and `open`. */
+  viewOfClient: (client: string): string => `C#${client}`,
+  /** view index `context`; the client's id has a fixed alphabet, the context id is free text. */
+  viewOfContext: (client: string, context: string): string => `X#${client}#${context}`,
+  /** view indexes: newest status first, then id. */
+  viewOrder: (statusMs: number, task: string): string => `${timeKey(statusMs)}#${task}`,
+
+  /** due indexes: partition. */
+  dueShard: (id: string): string => `due#${shardOf(id)}`,
+  dueShards: (): string[] => Array.from({ length: DUE_SHARDS }, (_, shard) => `due#${shard}`),
+  /** due indexes: sort key. */
+  dueAt: (ms: number): string => timeKey(ms),
+
+  /** registry */
+  client: (client: string): Key => ({ pk: 'client', sk: client }),
+  profile: (profile: string): Key => ({ pk: 'profile', sk: profile }),
+  provider: (provider: string): Key => ({ pk: 'provider', sk: provider }),
+  settings: (): Key => ({ pk: 'settings', sk: 'global' }),
+  dataKey: (client: string, purpose: string, epoch: string): Key => ({
+    pk: `key#${client}#${purpose}`,
+    sk: epoch,
+  }),
+  audit: (ms: number, id: string): Key => ({ pk: `audit#${month(ms)}`, sk: `${timeKey(ms)}#${id}` }),
+  /** registry: requests of a client in one minute, approximate, expires. */
+  rate: (client: string, minute: number): Key => ({ pk: `rate#${client}`, sk: timeKey(minute) }),
+  /** registry: an open stream, expires. */
+  stream: (client: string, stream: string): Key => ({ pk: `stream#${client}`, sk: stream }),
+} as const;
+
+/** The task id of a key in the state table's stream; undefined for keys of other items. */
+export function taskOfKey(key: Key): string | undefined {
+  return key.pk.startsWith('T#') ? key.pk.slice(2) : undefined;
+}
+
+/** `YYYYMM`, UTC. */
+export function month(ms: number): string {
+  return new Date(ms).toISOString().slice(0, 7).replace('-', '');
+}
+
+function digest(text: string): string {
+  return createHash('sha256').update(text).digest('base64url');
+}
+
+function shardOf(id: string): number {
+  return createHash('sha256').update(id).digest()[0]! % DUE_SHARDS;
+}
