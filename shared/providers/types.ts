@@ -1,0 +1,55 @@
+import type { Artifact, Message } from '../protocol/index.ts';
+
+/** What a provider is given. Content lives in memory only for the length of the call. */
+export interface ProviderRequest {
+  readonly task: string;
+  readonly context: string;
+  readonly client: string;
+  readonly profile: string;
+  /** The message that started or resumed the run, with its id. */
+  readonly message: Message;
+  /** Earlier messages of this task, oldest first, without `message`. */
+  readonly history: readonly Message[];
+  /** Earlier messages of other tasks of the context, oldest first, bounded. */
+  readonly contextMessages: readonly Message[];
+  /** Tasks of the same client that the message refers to: their artifacts and last messages. */
+  readonly references: readonly { readonly task: string; readonly artifacts: readonly Artifact[]; readonly messages: readonly Message[] }[];
+  readonly instructions?: string;
+  readonly acceptedOutputModes: readonly string[];
+  /** 1 for the first execution. */
+  readonly attempt: number;
+  /** Epoch ms; the signal aborts then at the latest, and when the task is cancelled or the lease is lost. */
+  readonly deadline: number;
+  readonly signal: AbortSignal;
+  /** Commits a status message of the agent while the run goes on. Resolves once it is committed. */
+  readonly progress: (text: string) => Promise<void>;
+}
+
+/** What a provider answers. `failure` and error texts never reach the client unless they stand in `message`. */
+export type ProviderResult =
+  | { readonly kind: 'completed'; readonly artifacts: readonly ProviderArtifact[]; readonly message?: readonly Message['parts'][number][]; readonly usage?: TokenUsage }
+  | { readonly kind: 'input-required'; readonly message: readonly Message['parts'][number][]; readonly usage?: TokenUsage }
+  | { readonly kind: 'auth-required'; readonly message: readonly Message['parts'][number][]; readonly usage?: TokenUsage }
+  | { readonly kind: 'rejected'; readonly message?: readonly Message['parts'][number][] }
+  | {
+      readonly kind: 'failed';
+      /** Whether the next provider of the chain, or another attempt, may succeed. */
+      readonly retryable: boolean;
+      /** For the client, where the provider wrote one for it. */
+      readonly message?: readonly Message['parts'][number][];
+      /** For operators: a class of failure from a fixed set, no text of the provider. */
+      readonly reason: 'timeout' | 'unavailable' | 'throttled' | 'refused' | 'invalid-answer' | 'declared' | 'aborted' | 'configuration';
+    };
+
+/** An artifact before the gateway gave it an id; an id that stands there is kept when it is unique within the task. */
+export type ProviderArtifact = Omit<Artifact, 'artifactId'> & { readonly artifactId?: string };
+
+export interface TokenUsage {
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+}
+
+/** One provider kind; never throws, an unexpected error is a `failed` result. */
+export interface ProviderAdapter {
+  run(request: ProviderRequest): Promise<ProviderResult>;
+}

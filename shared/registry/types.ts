@@ -1,0 +1,104 @@
+/** What administrators register (design §2). Times are epoch ms unless the name says otherwise. */
+export type AnswerLevel = 'full' | 'redacted' | 'metadata' | 'none';
+
+/** A remote caller of the server role. */
+export interface Client {
+  /** `[a-z0-9]{4,32}`; part of the token and of keys. */
+  readonly id: string;
+  readonly name: string;
+  readonly disabled: boolean;
+  /** At most two, so that a token is replaced without a gap: SHA-256 of the secret, base64url. */
+  readonly tokens: readonly { readonly hash: string; readonly createdAt: number }[];
+  /** Ids of granted profiles; `*` grants all published ones. */
+  readonly profiles: readonly string[];
+  readonly createdAt: number;
+}
+
+/** A published configuration: skill data, provider chain, limits. */
+export interface Profile {
+  /** `[a-z0-9][a-z0-9-]{0,62}`; the tenant and skill id on the wire. */
+  readonly id: string;
+  readonly name: string;
+  readonly description: string;
+  readonly version: string;
+  readonly tags: readonly string[];
+  readonly examples: readonly string[];
+  /** Media types, `any-wildcard` and `type/*` allowed. */
+  readonly inputModes: readonly string[];
+  readonly outputModes: readonly string[];
+  /** Tried in order; the next one on a retryable failure. */
+  readonly providers: readonly string[];
+  readonly published: boolean;
+  /** Listed in the open card; others only in the extended card of a client that was granted them. */
+  readonly public: boolean;
+  readonly answerLevel?: AnswerLevel;
+  /** Blocking calls answer after this at the latest, seconds, 1..28. */
+  readonly blockingSeconds: number;
+  /** A run may take this long from its creation or resumption, seconds. */
+  readonly runSeconds: number;
+  /** An interrupted task waits this long for its client, seconds. */
+  readonly inputSeconds: number;
+  /** Executions of a run before it is given up, 1..10. */
+  readonly attempts: number;
+  readonly dedup: boolean;
+  readonly extensions: readonly { readonly uri: string; readonly description?: string; readonly required: boolean }[];
+  /** Given to model providers as the system prompt. */
+  readonly instructions?: string;
+}
+
+export type Provider = { readonly id: string; readonly answerLevel?: AnswerLevel; readonly timeoutSeconds: number } & (
+  | { readonly kind: 'echo' }
+  | { readonly kind: 'function'; readonly functionName: string }
+  | {
+      readonly kind: 'openai';
+      readonly baseUrl: string;
+      readonly model: string;
+      /** Sealed; absent: none is sent. */
+      readonly apiKey?: SealedSecret;
+      /** Hosts that may resolve to private addresses, a VPC endpoint say. */
+      readonly trustedHosts: readonly string[];
+      readonly maxOutputTokens?: number;
+      readonly temperature?: number;
+    }
+  | {
+      readonly kind: 'bedrock';
+      readonly model: string;
+      readonly region?: string;
+      readonly maxOutputTokens?: number;
+      readonly temperature?: number;
+    }
+);
+
+/** A secret of the registry as stored: opened only where it is used, shown as `***`. */
+export interface SealedSecret {
+  readonly sealed: Uint8Array;
+  readonly salt: Uint8Array;
+  readonly epoch: string;
+}
+
+/** Installation-wide; every quota of the server role stands here with its default (README: limits). */
+export interface Settings {
+  readonly organization: string;
+  readonly organizationUrl: string;
+  readonly gatewayName: string;
+  readonly gatewayDescription: string;
+  readonly defaultProfile?: string;
+  readonly answerLevel: AnswerLevel;
+  readonly streaming: boolean;
+  readonly extendedCard: boolean;
+  /** Bytes of a request body, at most 2 MB. */
+  readonly maxBodyBytes: number;
+  readonly maxParts: number;
+  /** Messages of one task. */
+  readonly maxTaskMessages: number;
+  /** Messages and bytes that a run sees of its own task and its context. */
+  readonly maxHistoryMessages: number;
+  readonly maxContextMessages: number;
+  readonly maxContextBytes: number;
+  readonly maxReferenceTasks: number;
+  readonly requestsPerMinute: number;
+  readonly openTasks: number;
+  readonly openStreams: number;
+  /** A stream lasts at most this long, seconds, 10..840. */
+  readonly streamSeconds: number;
+}
