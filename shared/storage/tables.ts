@@ -30,8 +30,8 @@ export const tables: Readonly<Record<TableName, TableDefinition>> = {
     indexes: [
       { name: 'client', partitionKey: 'gc', sortKey: 'go', projection: 'ALL' },
       { name: 'context', partitionKey: 'gx', sortKey: 'go', projection: 'ALL' },
-      // Sparse: unfinished tasks only; what the quota on open tasks counts (no counter to drift, none to be hot).
-      { name: 'open', partitionKey: 'gp', sortKey: 'go', projection: 'KEYS_ONLY' },
+      // Sparse: unfinished tasks only; what the quota on open tasks counts (no counter to drift, none to be hot). Its keys never change, so a status change costs it nothing.
+      { name: 'open', partitionKey: 'gp', sortKey: 'gq', projection: 'KEYS_ONLY' },
     ],
     stream: undefined,
     pointInTimeRecovery: false,
