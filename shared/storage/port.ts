@@ -119,3 +119,14 @@ export class StoreUnavailable extends Error {
     super(`the store did not complete ${operation} in time`, options);
   }
 }
+
+/**
+ * Thrown when the store rejects the call itself (malformed, item too large, missing table, no permission, a token used
+ * for another transaction): a fault of ours, nothing was written, a repeat would be rejected again.
+ */
+export class StoreFault extends Error {
+  readonly tag = 'StoreFault';
+  constructor(operation: string, reason: string) {
+    super(`the store rejected ${operation}: ${reason}`);
+  }
+}
