@@ -41,12 +41,20 @@ export interface Profile {
   /** Executions of a run before it is given up, 1..10. */
   readonly attempts: number;
   readonly dedup: boolean;
-  readonly extensions: readonly { readonly uri: string; readonly description?: string; readonly required: boolean }[];
+  readonly extensions: readonly {
+    readonly uri: string;
+    readonly description?: string;
+    readonly required: boolean;
+  }[];
   /** Given to model providers as the system prompt. */
   readonly instructions?: string;
 }
 
-export type Provider = { readonly id: string; readonly answerLevel?: AnswerLevel; readonly timeoutSeconds: number } & (
+export type Provider = {
+  readonly id: string;
+  readonly answerLevel?: AnswerLevel;
+  readonly timeoutSeconds: number;
+} & (
   | { readonly kind: 'echo' }
   | { readonly kind: 'function'; readonly functionName: string }
   | {
