@@ -1,0 +1,291 @@
+import type { TaskState } from '../protocol/index.ts';
+import type { AnswerLevel } from '../registry/types.ts';
+import { keys } from '../storage/keys.ts';
+import type { Item, StoredItem, Value } from '../storage/port.ts';
+
+/**
+ * The stored formats of a task (design §4; README: stored formats). Every item carries its format version in `v`; a
+ * reader that meets another version refuses it rather than guess.
+ */
+export const FORMAT = 1;
+
+/**
+ * Where the execution behind a task stands. `queued`: waits for an executor. `running`: an executor holds the lease.
+ * `suspended`: waits for the client. `ended`: nothing moves it any more.
+ */
+export type RunStatus = 'queued' | 'running' | 'suspended' | 'ended';
+
+/** Fixed reasons; their text is written when the task is read, so that ending a task needs no key. */
+export type EndReason = 'EXECUTION_FAILED' | 'DEADLINE_EXCEEDED' | 'INPUT_EXPIRED' | 'RESULT_TOO_LARGE' | 'TOO_MANY_MESSAGES';
+
+export interface Lease {
+  readonly token: string;
+  /** Epoch ms. */
+  readonly until: number;
+}
+
+/** The one item that decides; under 1 KB. */
+export interface Head {
+  readonly task: string;
+  readonly client: string;
+  readonly context: string;
+  readonly profile: string;
+  readonly createdAt: number;
+  readonly state: TaskState;
+  /** Monotonic per task. */
+  readonly statusAt: number;
+  readonly revision: number;
+  /** Id of the commit that made this revision; how a commit whose answer was lost recognises itself. */
+  readonly commit: string;
+  readonly run: RunStatus;
+  /** Executions since creation or resumption. */
+  readonly attempts: number;
+  /** Executions allowed, from the profile at acceptance: ending a run needs no registry. */
+  readonly maxAttempts: number;
+  readonly lease?: Lease;
+  /** Epoch ms: of the run while it is queued or running, of the client's answer while it is suspended (P6). */
+  readonly deadline?: number;
+  /** Month of the data key under which this task's content is sealed. */
+  readonly epoch: string;
+  /** Absent: the content was removed, nothing of it can be read again (P12). */
+  readonly salt?: Uint8Array;
+  readonly ceiling: AnswerLevel;
+  /** Providers that were tried, in order. */
+  readonly tried: readonly string[];
+  /** Messages written so far; they are numbered from 1. */
+  readonly messages: number;
+  readonly reason?: EndReason;
+  /** Key of the due entry, if one stands. */
+  readonly due?: string;
+}
+
+/** Where a sealed message lies: its number and into how many slices it was cut. */
+export interface MessageRef {
+  readonly number: number;
+  readonly slices: number;
+}
+
+/** Where the sealed result lies; `artifacts` and `message` say what is inside, without opening it. */
+export interface ResultRef {
+  readonly id: string;
+  readonly slices: number;
+  readonly artifacts: number;
+  readonly message: boolean;
+}
+
+/** One committed change, immutable, without content: what drives the projector. */
+export interface Revision {
+  readonly task: string;
+  readonly revision: number;
+  readonly commit: string;
+  readonly state: TaskState;
+  readonly statusAt: number;
+  /** The message that this revision added to the history. */
+  readonly message?: MessageRef;
+  /** Whether that message is the agent's and so the status message of this revision. */
+  readonly spoken?: boolean;
+  readonly result?: ResultRef;
+  readonly reason?: EndReason;
+}
+
+/** What remote parties see: the fold of the revisions up to `revision`. No content, only where it lies. */
+export interface View {
+  readonly task: string;
+  readonly client: string;
+  readonly context: string;
+  readonly profile: string;
+  readonly createdAt: number;
+  readonly revision: number;
+  readonly state: TaskState;
+  readonly statusAt: number;
+  /** Slices of message 1, 2, …. */
+  readonly messages: readonly number[];
+  /** Number of the message that is the current status message; 0: none (or the one in the result, or of the reason). */
+  readonly statusMessage: number;
+  readonly result?: ResultRef;
+  readonly reason?: EndReason;
+}
+
+export function headItem(head: Head): StoredItem {
+  return {
+    ...keys.head(head.task),
+    v: FORMAT,
+    client: head.client,
+    context: head.context,
+    profile: head.profile,
+    created: head.createdAt,
+    state: head.state,
+    at: head.statusAt,
+    rev: head.revision,
+    commit: head.commit,
+    run: head.run,
+    attempts: head.attempts,
+    max: head.maxAttempts,
+    epoch: head.epoch,
+    ceiling: head.ceiling,
+    tried: head.tried,
+    messages: head.messages,
+    ...given({ salt: head.salt, deadline: head.deadline, reason: head.reason }),
+    ...(head.lease ? { lease: head.lease.token, until: head.lease.until } : {}),
+    ...(head.due ? { ds: keys.dueShard(head.task), da: head.due } : {}),
+  };
+}
+
+/** Thrown when a stored item is not of a format this version reads; names the item's kind, never its content. */
+export class FormatError extends Error {
+  readonly tag = 'FormatError';
+  constructor(kind: string) {
+    super(`a stored ${kind} is not of a format that this version reads`);
+  }
+}
+
+export function headOf(item: StoredItem): Head {
+  const read = reader(item, 'head');
+  const token = read.maybeText('lease');
+  const due = read.maybeText('da');
+  return {
+    task: item.pk.slice(2),
+    client: read.text('client'),
+    context: read.text('context'),
+    profile: read.text('profile'),
+    createdAt: read.number('created'),
+    state: read.text('state') as TaskState,
+    statusAt: read.number('at'),
+    revision: read.number('rev'),
+    commit: read.text('commit'),
+    run: read.text('run') as RunStatus,
+    attempts: read.number('attempts'),
+    maxAttempts: read.number('max'),
+    epoch: read.text('epoch'),
+    ceiling: read.text('ceiling') as AnswerLevel,
+    tried: (item['tried'] as string[] | undefined) ?? [],
+    messages: read.number('messages'),
+    ...given({
+      salt: item['salt'] as Uint8Array | undefined,
+      deadline: item['deadline'] as number | undefined,
+      reason: item['reason'] as EndReason | undefined,
+      due,
+    }),
+    ...(token ? { lease: { token, until: read.number('until') } } : {}),
+  };
+}
+
+export function revisionItem(revision: Revision): StoredItem {
+  return { ...keys.revision(revision.task, revision.revision), ...entry(revision) };
+}
+
+/** The journal entry is what the projector publishes of a revision (design §11). */
+export function journalItem(revision: Revision): StoredItem {
+  return { ...keys.journal(revision.task, revision.revision), ...entry(revision) };
+}
+
+/** Reads a revision item or a journal entry. */
+export function revisionOf(item: StoredItem): Revision {
+  const read = reader(item, 'revision');
+  return {
+    task: item.pk.slice(2),
+    revision: read.number('rev'),
+    commit: read.text('commit'),
+    state: read.text('state') as TaskState,
+    statusAt: read.number('at'),
+    ...given({
+      message: item['message'] as MessageRef | undefined,
+      spoken: item['spoken'] as boolean | undefined,
+      result: item['result'] as ResultRef | undefined,
+      reason: item['reason'] as EndReason | undefined,
+    }),
+  };
+}
+
+export function viewItem(view: View, open: boolean): StoredItem {
+  return {
+    ...keys.view(view.task),
+    v: FORMAT,
+    client: view.client,
+    context: view.context,
+    profile: view.profile,
+    created: view.createdAt,
+    rev: view.revision,
+    state: view.state,
+    at: view.statusAt,
+    messages: view.messages,
+    status: view.statusMessage,
+    ...given({ result: view.result as Value | undefined, reason: view.reason }),
+    gc: keys.viewOfClient(view.client),
+    gx: keys.viewOfContext(view.client, view.context),
+    go: keys.viewOrder(view.statusAt, view.task),
+    ...(open ? { gp: keys.viewOfClient(view.client), gq: view.task } : {}),
+  };
+}
+
+export function viewOf(item: StoredItem): View {
+  const read = reader(item, 'view');
+  return {
+    task: item.pk.slice(2),
+    client: read.text('client'),
+    context: read.text('context'),
+    profile: read.text('profile'),
+    createdAt: read.number('created'),
+    revision: read.number('rev'),
+    state: read.text('state') as TaskState,
+    statusAt: read.number('at'),
+    messages: item['messages'] as unknown as number[],
+    statusMessage: read.number('status'),
+    ...given({ result: item['result'] as ResultRef | undefined, reason: item['reason'] as EndReason | undefined }),
+  };
+}
+
+/** The view after one more revision. */
+export function advance(view: View | undefined, head: Head, revision: Revision): View {
+  const messages = view?.messages ?? [];
+  const result = revision.result ?? view?.result;
+  return {
+    task: head.task,
+    client: head.client,
+    context: head.context,
+    profile: head.profile,
+    createdAt: head.createdAt,
+    revision: revision.revision,
+    state: revision.state,
+    statusAt: revision.statusAt,
+    messages: revision.message ? [...messages, revision.message.slices] : messages,
+    statusMessage: revision.message && revision.spoken ? revision.message.number : 0,
+    ...given({ result, reason: revision.reason }),
+  };
+}
+
+function entry(revision: Revision): Item {
+  return {
+    v: FORMAT,
+    rev: revision.revision,
+    commit: revision.commit,
+    state: revision.state,
+    at: revision.statusAt,
+    ...given({
+      message: revision.message as Value | undefined,
+      spoken: revision.spoken,
+      result: revision.result as Value | undefined,
+      reason: revision.reason,
+    }),
+  };
+}
+
+/** Drops what is absent: the store knows no undefined, and exact optional types want the key gone. */
+export function given<T extends object>(values: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as never;
+}
+
+function reader(item: StoredItem, kind: string) {
+  if (item['v'] !== FORMAT) throw new FormatError(kind);
+  const text = (name: string): string => {
+    const value = item[name];
+    if (typeof value !== 'string') throw new FormatError(kind);
+    return value;
+  };
+  const number = (name: string): number => {
+    const value = item[name];
+    if (typeof value !== 'number') throw new FormatError(kind);
+    return value;
+  };
+  return { text, number, maybeText: (name: string) => (item[name] === undefined ? undefined : text(name)) };
+}

@@ -1,0 +1,25 @@
+import type { Message } from '../protocol/index.ts';
+import type { EndReason } from './formats.ts';
+
+/**
+ * The words a client reads when the gateway itself ended its task. Written when the task is read, from the reason
+ * alone: ending a task needs no key and stores no content (design §5, §7).
+ */
+const WORDS: Readonly<Record<EndReason, string>> = {
+  EXECUTION_FAILED: 'The task could not be completed.',
+  DEADLINE_EXCEEDED: 'The task was not completed within its time limit.',
+  INPUT_EXPIRED: 'The task was closed because no answer arrived in time.',
+  RESULT_TOO_LARGE: 'The task produced a result that is larger than this gateway keeps.',
+  TOO_MANY_MESSAGES: 'The task reached the number of messages that this gateway keeps.',
+};
+
+/** The status message of a task that ended for `reason`; its id is the same for every reader. */
+export function reasonMessage(task: string, context: string, revision: number, reason: EndReason): Message {
+  return {
+    messageId: `${task}-${revision}`,
+    contextId: context,
+    taskId: task,
+    role: 'ROLE_AGENT',
+    parts: [{ text: WORDS[reason] }],
+  };
+}

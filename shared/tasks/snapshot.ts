@@ -1,0 +1,80 @@
+import { isTerminal, type Artifact, type Message, type Task, type TaskStatus } from '../protocol/index.ts';
+import { type ContentRead, readContent } from './content.ts';
+import type { Head, MessageRef, View } from './formats.ts';
+import { reasonMessage } from './reasons.ts';
+import type { TaskServices } from './services.ts';
+
+export interface SnapshotOptions {
+  /** Most recent messages to include; absent: all that the bounds allow. */
+  readonly historyLength?: number | undefined;
+  /** Default true. */
+  readonly artifacts?: boolean;
+  /** The gateway's own bound on `history`. */
+  readonly maxHistory: number;
+}
+
+/**
+ * The task as remote parties see it at the view's revision (P2): committed state, its sealed content opened with the
+ * salt of the head that was just read. Content that was removed is left out.
+ */
+export async function snapshot(
+  services: TaskServices,
+  head: Head,
+  view: View,
+  options: SnapshotOptions,
+): Promise<Task> {
+  const wantsArtifacts = options.artifacts ?? true;
+  const limit = Math.min(options.historyLength ?? options.maxHistory, options.maxHistory);
+  const refs = view.messages.map((slices, i): MessageRef => ({ number: i + 1, slices }));
+  const recent = limit === 0 ? [] : refs.slice(-limit);
+  const status = refs[view.statusMessage - 1];
+  const wanted = status && !recent.includes(status) ? [status, ...recent] : recent;
+  const needsResult = view.result && (wantsArtifacts || view.result.message);
+  const content = await readContent(services, {
+    head,
+    messages: wanted,
+    result: needsResult ? view.result : undefined,
+  });
+  return assemble(view, wanted, content === 'removed' ? { messages: [] } : content, limit, wantsArtifacts);
+}
+
+function assemble(
+  view: View,
+  wanted: readonly MessageRef[],
+  content: ContentRead,
+  limit: number,
+  artifacts: boolean,
+): Task {
+  const said = new Map(content.messages.map((payload, i) => [wanted[i]!.number, payload.message]));
+  const ending = endingMessage(view, content.result?.message);
+  const history = [...said.entries()]
+    .sort(([a], [b]) => a - b)
+    .map(([, message]) => message)
+    .concat(ending ? [ending] : []);
+  const statusMessage = ending ?? said.get(view.statusMessage);
+  return {
+    id: view.task,
+    contextId: view.context,
+    status: statusOf(view, statusMessage),
+    ...(artifacts && content.result ? { artifacts: [...content.result.artifacts] as Artifact[] } : {}),
+    ...(limit > 0 ? { history: history.slice(-limit) } : {}),
+    ...(view.reason ? { metadata: { reason: view.reason } } : {}),
+  };
+}
+
+/** Of a task that ended: the message in its result, or the words for its reason. */
+export function endingMessage(
+  at: Pick<View, 'task' | 'context' | 'revision' | 'state' | 'reason'>,
+  inResult: Message | undefined,
+): Message | undefined {
+  if (!isTerminal(at.state)) return undefined;
+  return at.reason ? reasonMessage(at.task, at.context, at.revision, at.reason) : inResult;
+}
+
+export function statusOf(at: Pick<View, 'state' | 'statusAt'>, message: Message | undefined): TaskStatus {
+  return {
+    state: at.state,
+    ...(message ? { message } : {}),
+    timestamp: new Date(at.statusAt).toISOString(),
+  };
+}
