@@ -13,7 +13,11 @@ export interface ProviderRequest {
   /** Earlier messages of other tasks of the context, oldest first, bounded. */
   readonly contextMessages: readonly Message[];
   /** Tasks of the same client that the message refers to: their artifacts and last messages. */
-  readonly references: readonly { readonly task: string; readonly artifacts: readonly Artifact[]; readonly messages: readonly Message[] }[];
+  readonly references: readonly {
+    readonly task: string;
+    readonly artifacts: readonly Artifact[];
+    readonly messages: readonly Message[];
+  }[];
   readonly instructions?: string;
   readonly acceptedOutputModes: readonly string[];
   /** 1 for the first execution. */
@@ -27,10 +31,27 @@ export interface ProviderRequest {
 
 /** What a provider answers. `failure` and error texts never reach the client unless they stand in `message`. */
 export type ProviderResult =
-  | { readonly kind: 'completed'; readonly artifacts: readonly ProviderArtifact[]; readonly message?: readonly Message['parts'][number][]; readonly usage?: TokenUsage }
-  | { readonly kind: 'input-required'; readonly message: readonly Message['parts'][number][]; readonly usage?: TokenUsage }
-  | { readonly kind: 'auth-required'; readonly message: readonly Message['parts'][number][]; readonly usage?: TokenUsage }
-  | { readonly kind: 'rejected'; readonly message?: readonly Message['parts'][number][] }
+  | {
+      readonly kind: 'completed';
+      readonly artifacts: readonly ProviderArtifact[];
+      readonly message?: readonly Message['parts'][number][];
+      readonly usage?: TokenUsage;
+    }
+  | {
+      readonly kind: 'input-required';
+      readonly message: readonly Message['parts'][number][];
+      readonly usage?: TokenUsage;
+    }
+  | {
+      readonly kind: 'auth-required';
+      readonly message: readonly Message['parts'][number][];
+      readonly usage?: TokenUsage;
+    }
+  | {
+      readonly kind: 'rejected';
+      readonly message?: readonly Message['parts'][number][];
+      readonly usage?: TokenUsage;
+    }
   | {
       readonly kind: 'failed';
       /** Whether the next provider of the chain, or another attempt, may succeed. */
@@ -38,8 +59,32 @@ export type ProviderResult =
       /** For the client, where the provider wrote one for it. */
       readonly message?: readonly Message['parts'][number][];
       /** For operators: a class of failure from a fixed set, no text of the provider. */
-      readonly reason: 'timeout' | 'unavailable' | 'throttled' | 'refused' | 'invalid-answer' | 'declared' | 'aborted' | 'configuration';
+      readonly reason: FailureReason;
+      /** Tokens that were spent all the same. */
+      readonly usage?: TokenUsage;
     };
+
+/**
+ * - `timeout`: no answer within the provider's time limit or before the deadline;
+ * - `unavailable`: no connection, or the service answered that it cannot serve now;
+ * - `throttled`: too many requests;
+ * - `refused`: the provider will not answer this request (content filter, refusal, too large);
+ * - `invalid-answer`: an answer that is none of the forms it may have;
+ * - `declared`: the provider itself says, or its crash shows, that it failed;
+ * - `aborted`: the run is no longer ours to finish (cancelled, lease lost, shut down, stopped by the caller);
+ * - `configuration`: what was registered cannot work (credential, name, address); an administrator has to act.
+ */
+export type FailureReason =
+  | 'timeout'
+  | 'unavailable'
+  | 'throttled'
+  | 'refused'
+  | 'invalid-answer'
+  | 'declared'
+  | 'aborted'
+  | 'configuration';
+
+export type FailedResult = Extract<ProviderResult, { kind: 'failed' }>;
 
 /** An artifact before the gateway gave it an id; an id that stands there is kept when it is unique within the task. */
 export type ProviderArtifact = Omit<Artifact, 'artifactId'> & { readonly artifactId?: string };

@@ -1,0 +1,55 @@
+import type { LambdaClient } from '@aws-sdk/client-lambda';
+import type { Provider, SealedSecret } from '../registry/types.ts';
+import type { Environment } from '../runtime/environment.ts';
+import { echoAdapter } from './echo.ts';
+import { createFunctionAdapter } from './function-lambda.ts';
+import type { AwsCredentials } from './models.ts';
+import type { ProviderAdapter } from './types.ts';
+
+export interface ProviderPorts {
+  readonly lambda: LambdaClient;
+  /** The guarded fetch for a model provider: it follows no redirect and knows the provider's trusted hosts. */
+  readonly fetchFor: (provider: Extract<Provider, { kind: 'openai' | 'bedrock' }>) => typeof fetch;
+  readonly openSecret: (secret: SealedSecret) => Promise<string>;
+  readonly environment: Pick<Environment, 'AWS_REGION' | 'AWS_ENDPOINT_URL_BEDROCK_RUNTIME'>;
+  /** For Bedrock; by default those of the Lambda client, so the usual chain of AWS. */
+  readonly credentials?: () => Promise<AwsCredentials>;
+}
+
+/** What runs each kind of provider. Secrets are opened and credentials fetched in the run that needs them (P10). */
+export function createProviderAdapters(ports: ProviderPorts): (provider: Provider) => ProviderAdapter {
+  const credentials = ports.credentials ?? (() => ports.lambda.config.credentials());
+  return (provider) => {
+    switch (provider.kind) {
+      case 'echo':
+        return echoAdapter;
+      case 'function':
+        return createFunctionAdapter(ports.lambda, provider.functionName);
+      case 'openai': {
+        const { apiKey } = provider;
+        return onDemand(({ createOpenAiAdapter }) =>
+          createOpenAiAdapter(provider, {
+            fetch: ports.fetchFor(provider),
+            openApiKey: async () => (apiKey === undefined ? undefined : ports.openSecret(apiKey)),
+          }),
+        );
+      }
+      case 'bedrock': {
+        const endpoint = ports.environment.AWS_ENDPOINT_URL_BEDROCK_RUNTIME;
+        return onDemand(({ createBedrockAdapter }) =>
+          createBedrockAdapter(provider, {
+            fetch: ports.fetchFor(provider),
+            credentials,
+            region: ports.environment.AWS_REGION,
+            ...(endpoint === undefined ? {} : { endpoint }),
+          }),
+        );
+      }
+    }
+  };
+}
+
+/** The AI SDK takes some 200 ms to load, which an installation without model providers need not pay at every cold start. */
+function onDemand(create: (models: typeof import('./models.ts')) => ProviderAdapter): ProviderAdapter {
+  return { run: async (request) => create(await import('./models.ts')).run(request) };
+}

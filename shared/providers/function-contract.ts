@@ -1,0 +1,190 @@
+import * as z from 'zod';
+import type { Artifact, Message, Part } from '../protocol/index.ts';
+import { artifactSchema, jsonValueSchema, partSchema, partsSchema } from './content.ts';
+import { failed } from './failure.ts';
+import type { ProviderRequest, ProviderResult, TokenUsage } from './types.ts';
+
+/** Raised when an existing member changes its meaning; new members come without a new version. */
+export const CONTRACT_VERSION = 1;
+
+/** Progress messages of one answer; each is a commit of its own. */
+export const MAX_PROGRESS = 50;
+
+/**
+ * What a function provider is invoked with. Messages, parts and artifacts have the protocol's JSON form (`raw` is padded
+ * standard base64). New members may come: a function ignores what it does not know.
+ */
+export interface FunctionInvocation {
+  readonly version: typeof CONTRACT_VERSION;
+  readonly task: string;
+  readonly context: string;
+  /** Id of the client that asked. */
+  readonly client: string;
+  readonly profile: string;
+  /** The message that started or resumed the run. Its `messageId` stays the same when the run is tried again. */
+  readonly message: Message;
+  /** Earlier messages of the task, oldest first. */
+  readonly history: readonly Message[];
+  /** Earlier messages of other tasks of the context, oldest first, bounded. */
+  readonly contextMessages: readonly Message[];
+  /** Tasks that the message refers to. */
+  readonly references: readonly {
+    readonly task: string;
+    readonly artifacts: readonly Artifact[];
+    readonly messages: readonly Message[];
+  }[];
+  readonly instructions?: string;
+  readonly acceptedOutputModes: readonly string[];
+  /** 1 for the first execution. A later one follows a crash or a retryable failure, and may repeat effects. */
+  readonly attempt: number;
+  /** ISO 8601, UTC: an answer that comes later is dropped. */
+  readonly deadline: string;
+}
+
+/** A text stands for one text part. */
+export type FunctionText = string | readonly Part[];
+
+/**
+ * What a function provider answers: exactly one ending. `null` is absent; unknown members are ignored, but an answer
+ * without a known ending, or with two, is invalid and fails the task.
+ */
+export type FunctionAnswer = {
+  /** Committed as status messages, in order, before the ending. At most 50. */
+  readonly progress?: readonly string[];
+  /** For the metrics. */
+  readonly usage?: TokenUsage;
+} & (
+  | { readonly artifacts: readonly FunctionArtifact[]; readonly message?: FunctionText }
+  | { readonly question: FunctionText }
+  | { readonly authorization: FunctionText }
+  | { readonly rejection: FunctionText | { readonly message?: FunctionText } }
+  | { readonly failure: { readonly message?: FunctionText; readonly retryable?: boolean } }
+);
+
+/** The protocol's artifact, or the short form with a single text or data. */
+export type FunctionArtifact =
+  | (Omit<Artifact, 'artifactId'> & { readonly artifactId?: string })
+  | { readonly name?: string; readonly text: string }
+  | { readonly name?: string; readonly data: Artifact['parts'][number]['data'] };
+
+export function buildInvocation(request: ProviderRequest): FunctionInvocation {
+  return {
+    version: CONTRACT_VERSION,
+    task: request.task,
+    context: request.context,
+    client: request.client,
+    profile: request.profile,
+    message: request.message,
+    history: request.history,
+    contextMessages: request.contextMessages,
+    references: request.references,
+    ...(request.instructions === undefined ? {} : { instructions: request.instructions }),
+    acceptedOutputModes: request.acceptedOutputModes,
+    attempt: request.attempt,
+    deadline: new Date(request.deadline).toISOString(),
+  };
+}
+
+/**
+ * Reads an answer. One that fits no form is `failed` with `invalid-answer`, not retryable: the function ran to its end,
+ * and running it or a substitute again would repeat its effects. What was wrong with it is not said anywhere, because
+ * a schema's complaint quotes content (P10).
+ */
+export function readAnswer(answer: unknown): {
+  readonly progress: readonly string[];
+  readonly result: ProviderResult;
+} {
+  const read = answerSchema.safeParse(answer);
+  const result = read.success ? ending(read.data) : undefined;
+  if (!read.success || result === undefined) return { progress: [], result: failed('invalid-answer') };
+  return { progress: read.data.progress ?? [], result };
+}
+
+const textSchema = z
+  .string()
+  .refine((text) => text.trim() !== '')
+  .transform((text): Part[] => [{ text }]);
+const sayingSchema = z.union([textSchema, partsSchema]);
+
+/** The short form is an artifact whose only part stands in it. */
+const answeredArtifactSchema = z.preprocess((value) => {
+  const short = shortArtifactSchema.safeParse(value);
+  if (!short.success) return value;
+  const { name, text, data } = short.data;
+  return { name, parts: [{ text, data }] };
+}, artifactSchema);
+const shortArtifactSchema = z.object({
+  name: z.string().nullish(),
+  parts: z.null().optional(),
+  text: z.string().nullish(),
+  data: jsonValueSchema.optional(),
+});
+
+const count = z.int().nonnegative();
+
+/** The answer as it is on the wire, for readers of the contract in other languages than this one's types. */
+export const answerSchema = z.object({
+  version: z.literal(CONTRACT_VERSION).nullish(),
+  artifacts: z.array(answeredArtifactSchema).nullish(),
+  message: sayingSchema.nullish(),
+  question: sayingSchema.nullish(),
+  authorization: sayingSchema.nullish(),
+  rejection: z
+    .union([
+      sayingSchema.transform((message) => ({ message })),
+      z.object({ message: sayingSchema.nullish() }),
+    ])
+    .nullish(),
+  failure: z.object({ message: sayingSchema.nullish(), retryable: z.boolean().nullish() }).nullish(),
+  progress: z
+    .array(z.string().refine((text) => text.trim() !== ''))
+    .max(MAX_PROGRESS)
+    .nullish(),
+  // Figures for the metrics end no task.
+  usage: z.object({ inputTokens: count, outputTokens: count }).nullish().catch(undefined),
+});
+
+function ending(answer: z.output<typeof answerSchema>): ProviderResult | undefined {
+  const usage = answer.usage ? { usage: answer.usage } : {};
+  const endings: ProviderResult[] = [];
+  if (answer.artifacts) {
+    endings.push({ kind: 'completed', artifacts: answer.artifacts, ...messageOf(answer), ...usage });
+  }
+  if (answer.question) endings.push({ kind: 'input-required', message: answer.question, ...usage });
+  if (answer.authorization) endings.push({ kind: 'auth-required', message: answer.authorization, ...usage });
+  if (answer.rejection) endings.push({ kind: 'rejected', ...messageOf(answer.rejection), ...usage });
+  if (answer.failure) {
+    const retryable = answer.failure.retryable ?? false;
+    endings.push(failed('declared', { retryable, ...messageOf(answer.failure), ...usage }));
+  }
+  return endings.length === 1 ? endings[0] : undefined;
+}
+
+function messageOf(saying: { readonly message?: Part[] | null | undefined }): { message?: Part[] } {
+  return saying.message ? { message: saying.message } : {};
+}
+
+const messageSchema = z.object({
+  messageId: z.string().min(1),
+  role: z.enum(['ROLE_USER', 'ROLE_AGENT']),
+  parts: z.array(partSchema).min(1),
+});
+
+/** The invocation as it is on the wire; members that the protocol makes optional are passed through unread. */
+export const invocationSchema = z.object({
+  version: z.literal(CONTRACT_VERSION),
+  task: z.string(),
+  context: z.string(),
+  client: z.string(),
+  profile: z.string(),
+  message: messageSchema,
+  history: z.array(messageSchema),
+  contextMessages: z.array(messageSchema),
+  references: z.array(
+    z.object({ task: z.string(), artifacts: z.array(artifactSchema), messages: z.array(messageSchema) }),
+  ),
+  instructions: z.string().optional(),
+  acceptedOutputModes: z.array(z.string()),
+  attempt: z.int().positive(),
+  deadline: z.iso.datetime(),
+});

@@ -1,0 +1,83 @@
+import type { Artifact, Part } from '../protocol/index.ts';
+import { artifactSchema, partsSchema } from './content.ts';
+import { failed } from './failure.ts';
+import type { ProviderResult, TokenUsage } from './types.ts';
+
+/** Artifacts of one result (design §4, sizes). */
+export const MAX_ARTIFACTS = 100;
+
+type Completed = Extract<ProviderResult, { kind: 'completed' }>;
+
+/** A provider's result that the gateway can keep as it is: every artifact has an id of its own. */
+export type ValidResult =
+  | Exclude<ProviderResult, Completed>
+  | (Omit<Completed, 'artifacts'> & { readonly artifacts: readonly Artifact[] });
+
+/**
+ * Reads what an adapter answered into the protocol's form. At most 100 artifacts, each with at least one part, each part
+ * with exactly one content, metadata and data plain JSON; messages with at least one such part. An id of an artifact is
+ * kept when it is not blank and stands there for the first time, else `newId` gives one. Anything else is `failed` with
+ * `invalid-answer`, not retryable. A failure stays the failure it is and loses a message that cannot be read.
+ */
+export function validateResult(result: ProviderResult, newId: () => string): ValidResult {
+  const usage = readUsage(result.usage);
+  const invalid = failed('invalid-answer', usage);
+  switch (result.kind) {
+    case 'completed': {
+      const artifacts = readArtifacts(result.artifacts, newId);
+      const message = readMessage(result.message);
+      if (artifacts === undefined || message === undefined) return invalid;
+      return { kind: 'completed', artifacts, ...message, ...usage };
+    }
+    case 'input-required':
+    case 'auth-required': {
+      const parts = readParts(result.message);
+      return parts === undefined ? invalid : { kind: result.kind, message: parts, ...usage };
+    }
+    case 'rejected': {
+      const message = readMessage(result.message);
+      return message === undefined ? invalid : { kind: 'rejected', ...message, ...usage };
+    }
+    case 'failed':
+      return failed(result.reason, {
+        retryable: result.retryable,
+        ...readMessage(result.message),
+        ...usage,
+      });
+  }
+}
+
+function readArtifacts(artifacts: Completed['artifacts'], newId: () => string): Artifact[] | undefined {
+  if (artifacts.length > MAX_ARTIFACTS) return undefined;
+  const taken = new Set<string>();
+  const read: Artifact[] = [];
+  for (const artifact of artifacts) {
+    const parsed = artifactSchema.safeParse(artifact);
+    if (!parsed.success) return undefined;
+    const own = parsed.data.artifactId;
+    const artifactId = own !== undefined && own.trim() !== '' && !taken.has(own) ? own : newId();
+    taken.add(artifactId);
+    read.push({ ...parsed.data, artifactId });
+  }
+  return read;
+}
+
+/** Absent stays absent; undefined: there is a message and it cannot be read. */
+function readMessage(parts: readonly Part[] | undefined): { message?: Part[] } | undefined {
+  if (parts === undefined) return {};
+  const message = readParts(parts);
+  return message === undefined ? undefined : { message };
+}
+
+function readParts(parts: readonly Part[]): Part[] | undefined {
+  const parsed = partsSchema.safeParse(parts);
+  return parsed.success ? parsed.data : undefined;
+}
+
+/** Figures that are no token counts are left out: they are for metrics only and end no task. */
+function readUsage(usage: TokenUsage | undefined): { usage?: TokenUsage } {
+  if (usage === undefined) return {};
+  const { inputTokens, outputTokens } = usage;
+  const counts = [inputTokens, outputTokens].every((count) => Number.isSafeInteger(count) && count >= 0);
+  return counts ? { usage: { inputTokens, outputTokens } } : {};
+}
