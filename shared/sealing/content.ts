@@ -2,7 +2,7 @@ import type { Random } from '../runtime/ports.ts';
 import type { Keyring, Purpose } from './keyring.ts';
 import { type Binding, NONCE_BYTES, open, SealBroken, seal } from './seal.ts';
 import { joinSlices, sliceSealed } from './sliced.ts';
-import { deriveSubkey, SALT_BYTES } from './subkey.ts';
+import { deriveSubkey, LEAST_SALT_BYTES, SALT_BYTES } from './subkey.ts';
 
 /** Epoch and salt are kept with the owner (the head, say); whoever has both and the data key can open. */
 export interface SealOwner {
@@ -46,6 +46,8 @@ export function createSealer(parts: { readonly keyring: Keyring; readonly random
         return sliceSealed(sealed);
       },
       async open(binding, slices) {
+        // No salt, or not even the shape of one: dropped with the head's content (P12).
+        if (owner.salt.length < LEAST_SALT_BYTES) throw new SealBroken();
         return parseJson(open(await subkey(), joinSlices(slices), binding));
       },
     };

@@ -59,7 +59,7 @@ export function open(key: Uint8Array, sealed: Uint8Array, binding: Binding): Uin
   try {
     const plaintext = decipher.update(sealed.subarray(1 + NONCE_BYTES, sealed.length - TAG_BYTES));
     decipher.final();
-    return Uint8Array.from(plaintext);
+    return new Uint8Array(plaintext.buffer, plaintext.byteOffset, plaintext.length);
   } catch {
     throw new SealBroken();
   }

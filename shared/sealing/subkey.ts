@@ -3,7 +3,7 @@ import { KEY_BYTES, lengthPrefixed } from './seal.ts';
 
 /** Length of a new salt. It lives in the head only: deleting it makes what it sealed unreadable (P12). */
 export const SALT_BYTES = 32;
-const LEAST_SALT_BYTES = 16;
+export const LEAST_SALT_BYTES = 16;
 
 export interface SubkeyInput {
   /** Random, at least 16 bytes. */
