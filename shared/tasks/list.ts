@@ -103,13 +103,28 @@ async function findPage(
   for (;;) {
     const limit = listing.pageSize + 1 - views.length;
     const page = await services.store.query({ ...query, limit, ...(after ? { after } : {}) });
-    views.push(...page.items.map(viewOf));
+    views.push(...page.items.flatMap((item) => readable(services, item)));
     lookedThrough += limit;
     if (views.length > listing.pageSize) return { views: views.slice(0, listing.pageSize), more: true };
     if (!page.next) return { views, more: false };
     after = page.next;
     if (lookedThrough >= MAX_LOOKED_THROUGH) return { views, more: true, lookedAt: placeOf(after) };
   }
+}
+
+/** One entry that cannot be read hides no other. */
+function readable(services: TaskServices, item: StoredItem): readonly View[] {
+  try {
+    return [viewOf(item)];
+  } catch {
+    leftOut(services, item.pk.slice(2));
+    return [];
+  }
+}
+
+function leftOut(services: TaskServices, task: string): void {
+  services.metrics.count('TaskUnreadable');
+  services.log.error('a task was left out of a list because it could not be read', { task });
 }
 
 function startOf(listing: Listing, position: PagePosition): Record<string, string> {
@@ -146,8 +161,7 @@ async function openOne(services: TaskServices, item: StoredItem | undefined, vie
     });
     return { view, task };
   } catch {
-    services.metrics.count('TaskUnreadable');
-    services.log.error('a task was left out of a list because it could not be read', { task: view.task });
+    leftOut(services, view.task);
     return { view };
   }
 }

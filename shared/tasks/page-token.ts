@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import canonicalize from 'canonicalize';
-import { deriveSubkey, open, SealBroken, seal } from '../sealing/index.ts';
+import { open, SealBroken, seal } from '../sealing/seal.ts';
+import { deriveSubkey } from '../sealing/subkey.ts';
 import type { TaskServices } from './services.ts';
 
 /** Where a listing stands. */
