@@ -1,6 +1,12 @@
 import type { InvalidParams } from './errors.ts';
-import type { Method, MethodParams } from './methods.ts';
+import { isStruct } from './leaf-schemas.ts';
+import { METHODS, type Method, type MethodParams } from './methods.ts';
 import type { Decoded } from './notices.ts';
+import { requestViolations } from './request-rules.ts';
+import { err } from './result.ts';
+import { schemaOf } from './schemas.ts';
+import { settle } from './settle.ts';
+import { MAX_VIOLATIONS, violationsOf } from './violations.ts';
 
 /** Options of `decodeParams`. */
 export interface DecodeOptions {
@@ -8,10 +14,28 @@ export interface DecodeOptions {
   readonly allowHttpPush?: boolean;
 }
 
+/**
+ * Reads the `params` of a request into memory (decisions "Encoding"). Absent and null params count as `{}`. Strict in
+ * what the protocol requires, open to what it does not know: unknown fields are ignored, parts of unknown kinds are
+ * left out and told in `notices`. `data` and `metadata` come back as they were given, numbers as doubles, nested at
+ * most 64 levels; ids have at most 256 characters. Never throws on any JSON value; at most 20 violations are told.
+ */
 export function decodeParams<M extends Method>(
-  _method: M,
-  _params: unknown,
-  _options: DecodeOptions = {},
+  method: M,
+  params: unknown,
+  options: DecodeOptions = {},
 ): Decoded<MethodParams[M], InvalidParams> {
-  throw new Error('not written yet');
+  const name = METHODS[method].request;
+  const input = params ?? {};
+  if (!isStruct(input)) return invalid([{ field: 'params', description: 'must be an object' }]);
+  const parsed = schemaOf(name, 'request').safeParse(input);
+  if (!parsed.success) return invalid(violationsOf(parsed.error, 'params'));
+  const notices = settle(name, parsed.data);
+  const value = parsed.data as MethodParams[M];
+  const violations = requestViolations(method, value, options);
+  return violations.length > 0 ? invalid(violations.slice(0, MAX_VIOLATIONS)) : { ok: true, value, notices };
+}
+
+function invalid(violations: InvalidParams['violations']) {
+  return err<InvalidParams>({ kind: 'invalid-params', violations });
 }

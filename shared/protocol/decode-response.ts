@@ -1,8 +1,15 @@
 import type { AgentCard } from './card-types.ts';
 import type { Violation } from './errors.ts';
-import type { Method } from './methods.ts';
-import type { Decoded } from './notices.ts';
+import { fieldsOf, protoName } from './fields.ts';
+import { isStruct } from './leaf-schemas.ts';
+import type { MessageName } from './messages.ts';
+import { METHODS, type Method } from './methods.ts';
+import { type Decoded, safeName } from './notices.ts';
 import type { PeerResults, PeerStreamEvent } from './peer-types.ts';
+import { err } from './result.ts';
+import { firstUnknownName, schemaOf } from './schemas.ts';
+import { settle } from './settle.ts';
+import { violationsOf } from './violations.ts';
 
 /** A peer's answer that cannot be read (client role). */
 export interface InvalidResponse {
@@ -10,17 +17,69 @@ export interface InvalidResponse {
   readonly violations: readonly Violation[];
 }
 
+/**
+ * Reads the `result` of a peer's response (client role; design §8 "Parsing is forward-compatible"). Unknown fields
+ * are ignored; an unknown state reads as `TASK_STATE_UNKNOWN`; an unknown member of a union is `{kind: 'unknown'}`;
+ * parts of unknown kinds are left out and told in `notices`; defaults that the peer left out are filled in. Refused:
+ * a message with no part left, a part with no content or with two, and the lack of what we cannot work without (a
+ * task's id and status, an artifact's id, a card's name, capabilities and interfaces). Never throws.
+ */
 export function decodeResponse<M extends Method>(
-  _method: M,
-  _result: unknown,
+  method: M,
+  result: unknown,
 ): Decoded<PeerResults[M], InvalidResponse> {
-  throw new Error('not written yet');
+  const name = METHODS[method].response;
+  const decoded =
+    name === 'google.protobuf.Empty'
+      ? decodeEmpty(result)
+      : name === 'SendMessageResponse' || name === 'StreamResponse'
+        ? decodeUnion(name, result)
+        : decodeMessage(name, result);
+  return decoded as Decoded<PeerResults[M], InvalidResponse>;
 }
 
-export function decodeStreamResponse(_result: unknown): Decoded<PeerStreamEvent, InvalidResponse> {
-  throw new Error('not written yet');
+/** The same for one event of a stream, and for the body of a push notification. */
+export function decodeStreamResponse(result: unknown): Decoded<PeerStreamEvent, InvalidResponse> {
+  return decodeUnion('StreamResponse', result) as Decoded<PeerStreamEvent, InvalidResponse>;
 }
 
-export function decodeAgentCard(_card: unknown): Decoded<AgentCard, InvalidResponse> {
-  throw new Error('not written yet');
+/** The same for a card. A security scheme of an unknown kind reads as one without members. */
+export function decodeAgentCard(card: unknown): Decoded<AgentCard, InvalidResponse> {
+  return decodeMessage('AgentCard', card) as Decoded<AgentCard, InvalidResponse>;
+}
+
+/** `{}`, and the `null` that some peers answer to Delete instead. */
+function decodeEmpty(result: unknown): Decoded<unknown, InvalidResponse> {
+  return result === null || isStruct(result)
+    ? { ok: true, value: {}, notices: [] }
+    : invalid('must be an object');
+}
+
+function decodeUnion(name: MessageName, result: unknown): Decoded<unknown, InvalidResponse> {
+  if (isStruct(result) && !hasKnownMember(name, result)) {
+    const unknown = firstUnknownName(name, result);
+    if (unknown !== undefined) {
+      const notice = { kind: 'unknown-member', path: 'result', name: safeName(unknown) } as const;
+      return { ok: true, value: { kind: 'unknown', name: notice.name }, notices: [notice] };
+    }
+  }
+  const decoded = decodeMessage(name, result);
+  if (!decoded.ok) return decoded;
+  const [kind] = Object.keys(decoded.value as object);
+  return { ...decoded, value: { kind, ...(decoded.value as object) } };
+}
+
+function hasKnownMember(name: MessageName, result: Record<string, unknown>): boolean {
+  return fieldsOf(name).some(([json]) => (result[json] ?? result[protoName(json)] ?? null) !== null);
+}
+
+function decodeMessage(name: MessageName, result: unknown): Decoded<unknown, InvalidResponse> {
+  const parsed = schemaOf(name, 'response').safeParse(result);
+  if (!parsed.success)
+    return err({ kind: 'invalid-response', violations: violationsOf(parsed.error, 'result') });
+  return { ok: true, value: parsed.data, notices: settle(name, parsed.data) };
+}
+
+function invalid(description: string) {
+  return err<InvalidResponse>({ kind: 'invalid-response', violations: [{ field: 'result', description }] });
 }

@@ -298,9 +298,9 @@ export function isEnum(type: Field['type']): type is EnumName {
 }
 
 /** True where proto3 knows no difference between absent and default, so that a default is left out. */
-export function hasImplicitPresence(field: Field): boolean {
-  if (field.required || field.optional || field.oneof) return false;
-  return field.repeated === true || field.map === true || !isMessage(field.type);
+export function hasImplicitPresence({ type, repeated, map, required, optional, oneof }: Field): boolean {
+  if (required || optional || oneof) return false;
+  return repeated || map || isEnum(type) || ['string', 'bytes', 'int32', 'bool'].includes(type);
 }
 
 /** `contextId` → `context_id`: the name that is accepted on input besides the JSON name. */

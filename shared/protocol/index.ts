@@ -19,6 +19,7 @@ export {
 } from './envelope.ts';
 export * from './errors.ts';
 export { echoExtensions, missingExtensions, parseExtensions } from './extensions.ts';
+export { MAX_ID_LENGTH, MAX_JSON_DEPTH } from './leaf-schemas.ts';
 export type { MessageName, Messages } from './messages.ts';
 export {
   isMethod,
@@ -30,9 +31,24 @@ export {
   type StreamingMethod,
 } from './methods.ts';
 export type { Decoded, Notice } from './notices.ts';
+export {
+  type AnswerFault,
+  type PeerAnswer,
+  type PeerError,
+  parseAnswer,
+  writeRequest,
+} from './peer-envelope.ts';
 export type * from './peer-types.ts';
 export { err, ok, type Result } from './result.ts';
+export { schemaOf } from './schemas.ts';
 export { encodeSse, encodeSseComment, type SseOutput } from './sse.ts';
+export {
+  createSseDecoder,
+  type SseDecoder,
+  type SseEvent,
+  SseLimitError,
+  type SseLimits,
+} from './sse-decoder.ts';
 export {
   INTERRUPTED_STATES,
   isInterrupted,

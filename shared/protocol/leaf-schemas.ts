@@ -22,7 +22,9 @@ export function leafSchema(type: Scalar | EnumName, field: Field, mode: Mode): z
     case 'string':
       return stringSchema(field, mode);
     case 'bytes':
-      return z.string(orRequired('must be a base64 string')).transform(readWith(canonicalBase64, 'is not base64'));
+      return z
+        .string(orRequired('must be a base64 string'))
+        .transform(readWith(canonicalBase64, 'is not base64'));
     case 'int32':
       return int32Schema(field, mode);
     case 'bool':
@@ -61,7 +63,8 @@ function stringSchema(field: Field, mode: Mode): z.ZodType {
 }
 
 function int32Schema(field: Field, mode: Mode): z.ZodType {
-  const [min, max] = mode === 'request' ? [field.min ?? INT32_MIN, field.max ?? INT32_MAX] : [INT32_MIN, INT32_MAX];
+  const [min, max] =
+    mode === 'request' ? [field.min ?? INT32_MIN, field.max ?? INT32_MAX] : [INT32_MIN, INT32_MAX];
   const message = `must be an integer from ${min} to ${max}`;
   return z.preprocess(
     readNumber,
@@ -100,14 +103,20 @@ function enumSchema(name: EnumName, kind: 'unknown-state' | 'unknown-role', mode
       return typeof read === 'string' && known.includes(read) ? read : new Unread(kind, read);
     });
   }
-  return z.preprocess(toName, z.enum(known as [string, ...string[]], orRequired(`must be a ${name} of A2A 1.0`)));
+  return z.preprocess(
+    toName,
+    z.enum(known as [string, ...string[]], orRequired(`must be a ${name} of A2A 1.0`)),
+  );
 }
 
 function jsonSchema(isRightType: (value: unknown) => boolean, message: string): z.ZodType {
   return z
     .unknown()
     .refine(isRightType, { ...orRequired(message), abort: true })
-    .refine((value) => nestsWithin(value, MAX_JSON_DEPTH), `must not nest deeper than ${MAX_JSON_DEPTH} levels`);
+    .refine(
+      (value) => nestsWithin(value, MAX_JSON_DEPTH),
+      `must not nest deeper than ${MAX_JSON_DEPTH} levels`,
+    );
 }
 
 function nestsWithin(value: unknown, levels: number): boolean {

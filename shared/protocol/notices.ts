@@ -39,11 +39,12 @@ export function safeName(name: unknown): string {
   );
 }
 
+/** `['message', 'parts', 0, 'raw']` → `message.parts[0].raw`. */
 export function fieldPath(path: readonly PropertyKey[]): string {
   let text = '';
   for (const step of path) {
     if (typeof step === 'number') text += `[${step}]`;
-    else text += text === '' ? String(step) : `.${String(step)}`;
+    else text += text === '' ? safeName(step) : `.${safeName(step)}`;
   }
   return text;
 }

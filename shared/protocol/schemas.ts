@@ -106,8 +106,7 @@ function readField(
   if (named !== undefined && other !== undefined && mode === 'request') {
     ctx.addIssue({ code: 'custom', message: 'is given twice', path: [json] });
   }
-  const value = named ?? other;
-  if (value !== undefined && named === null) return named;
+  const value = named !== undefined ? named : other;
   if (value !== undefined && !isAbsentByDefault(field, value)) return value;
   return mode === 'response' ? peerDefault(field) : undefined;
 }
@@ -119,11 +118,12 @@ function presentValue(raw: Record<string, unknown>, name: string, field: Field):
 }
 
 function isAbsentByDefault(field: Field, value: unknown): boolean {
-  if (isEnum(field.type) && !field.repeated) return value === 0 || value === ENUMS[field.type][0];
+  if (isEnum(field.type)) return value === 0 || value === ENUMS[field.type][0];
   if (!hasImplicitPresence(field)) return false;
   if (field.repeated) return Array.isArray(value) && value.length === 0;
   if (field.map) return isStruct(value) && Object.keys(value).length === 0;
-  return value === '' || value === false || value === 0 || (field.type === 'int32' && value === '0');
+  if (field.type === 'int32') return value === 0 || value === '0';
+  return value === (field.type === 'bool' ? false : '');
 }
 
 /** Peers leave defaults out, as ProtoJSON lets them, also of fields that are REQUIRED but not needed here. */
@@ -138,6 +138,8 @@ function peerDefault(field: Field): unknown {
 /** The name of a member that this version does not know; `kind` of the 0.3 shape only if there is no other. */
 export function firstUnknownName(name: MessageName, raw: Record<string, unknown>): string | undefined {
   const known = new Set(fieldsOf(name).flatMap(([json]) => [json, protoName(json)]));
-  const unknown = Object.keys(raw).filter((key) => !known.has(key) && raw[key] !== null && raw[key] !== undefined);
+  const unknown = Object.keys(raw).filter(
+    (key) => !known.has(key) && raw[key] !== null && raw[key] !== undefined,
+  );
   return unknown.find((key) => key !== 'kind') ?? unknown[0];
 }

@@ -39,7 +39,9 @@ function settleMessage(name: MessageName, message: Fields, path: PropertyKey[], 
 
 function membersOf(value: unknown, isMany: boolean): [PropertyKey | undefined, unknown][] {
   if (!isMany) return [[undefined, value]];
-  return Array.isArray(value) ? value.map((member, index) => [index, member]) : Object.entries(value as Fields);
+  return Array.isArray(value)
+    ? value.map((member, index) => [index, member])
+    : Object.entries(value as Fields);
 }
 
 function settleLeaf(message: Fields, json: string, unread: Unread): void {
