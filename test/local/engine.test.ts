@@ -1,7 +1,6 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
@@ -14,6 +13,7 @@ import { afterAll, describe, expect, it, vi } from 'vitest';
 import { createTables, EngineUnavailable, startEngine } from '../../infra/local/engine.ts';
 import { localClient } from '../../infra/local/local-client.ts';
 import { tables } from '../../shared/storage/tables.ts';
+import { portIsOpen } from './ports.ts';
 
 const folders: string[] = [];
 afterAll(() => {
@@ -42,7 +42,7 @@ describe('the embedded engine', () => {
     ]);
     client.destroy();
     await engine.stop();
-    await expect(answers(engine.endpoint)).resolves.toBe(false);
+    await expect(portIsOpen(engine.endpoint)).resolves.toBe(false);
   });
 
   it('keeps every acknowledged write on its data folder although it is always killed hard', async () => {
@@ -93,9 +93,9 @@ describe('the embedded engine', () => {
     });
     const [line] = (await once(host.stdout, 'data')) as [Buffer];
     const endpoint = line.toString().trim();
-    expect(await answers(endpoint)).toBe(true);
+    expect(await portIsOpen(endpoint)).toBe(true);
     host.kill('SIGKILL');
-    await vi.waitFor(async () => expect(await answers(endpoint)).toBe(false), {
+    await vi.waitFor(async () => expect(await portIsOpen(endpoint)).toBe(false), {
       timeout: 3_000,
       interval: 20,
     });
@@ -108,7 +108,7 @@ describe('the embedded engine', () => {
       console.log((await startEngine()).endpoint);`;
     const out = execFileSync(process.execPath, ['--input-type=module', '-e', program], { timeout: 10_000 });
     const endpoint = out.toString().trim();
-    await vi.waitFor(async () => expect(await answers(endpoint)).toBe(false), {
+    await vi.waitFor(async () => expect(await portIsOpen(endpoint)).toBe(false), {
       timeout: 3_000,
       interval: 20,
     });
@@ -119,22 +119,11 @@ describe('the embedded engine', () => {
     const given = await startEngine({ endpoint: engine.endpoint });
     expect(given.endpoint).toBe(engine.endpoint);
     await given.stop();
-    expect(await answers(engine.endpoint)).toBe(true);
+    expect(await portIsOpen(engine.endpoint)).toBe(true);
     await engine.stop();
     await expect(startEngine({ endpoint: engine.endpoint })).rejects.toThrow(EngineUnavailable);
   });
 });
-
-function answers(endpoint: string): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect({ host: '127.0.0.1', port: Number(new URL(endpoint).port) });
-    socket.once('connect', () => {
-      socket.destroy();
-      resolve(true);
-    });
-    socket.once('error', () => resolve(false));
-  });
-}
 
 function processesWith(port: string): string {
   return execFileSync('sh', ['-c', `ps -eo args | grep -- '--port ${port}' | grep -v grep || true`])
