@@ -44,7 +44,8 @@ export async function eventsOf(services: TaskServices, head: Head, entry: Revisi
   const artifacts = content.result?.artifacts ?? [];
   const ids = { taskId: head.task, contextId: head.context };
   const message =
-    endingMessage({ ...entry, context: head.context }, content.result?.message) ?? content.messages[0]?.message;
+    endingMessage({ ...entry, context: head.context }, content.result?.message) ??
+    content.messages[0]?.message;
   return [
     ...artifacts.map((artifact, index) => ({
       number: { revision: entry.revision, index },

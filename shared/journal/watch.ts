@@ -83,7 +83,12 @@ export async function* watch(
           seen = event.number;
         }
         if (isTerminal(entry.state)) return;
-        if (options.endAtInput && entry.state === 'TASK_STATE_INPUT_REQUIRED' && entry.revision === view.revision) return;
+        if (
+          options.endAtInput &&
+          entry.state === 'TASK_STATE_INPUT_REQUIRED' &&
+          entry.revision === view.revision
+        )
+          return;
       }
       if (entries.length > 0) {
         round = 0;

@@ -13,18 +13,13 @@ export interface RecoveryServices extends StateServices {
 
 /** Ends a run of which nothing more can come, on the condition that it still is the one that was read (P5, P6). */
 export async function endRun(services: StateServices, head: Head, reason: EndReason): Promise<boolean> {
-  const committed = await commit(
-    services,
-    head,
-    { state: 'TASK_STATE_FAILED', run: 'ended', reason },
-    [
-      { attribute: 'run', is: '=', value: head.run },
-      { attribute: 'attempts', is: '=', value: head.attempts },
-      head.lease
-        ? { attribute: 'until', is: '=', value: head.lease.until }
-        : { attribute: 'lease', is: 'absent' },
-    ],
-  );
+  const committed = await commit(services, head, { state: 'TASK_STATE_FAILED', run: 'ended', reason }, [
+    { attribute: 'run', is: '=', value: head.run },
+    { attribute: 'attempts', is: '=', value: head.attempts },
+    head.lease
+      ? { attribute: 'until', is: '=', value: head.lease.until }
+      : { attribute: 'lease', is: 'absent' },
+  ]);
   if (committed.kind === 'refused') return false;
   services.metrics.count('TaskEnded', 1, { state: 'TASK_STATE_FAILED', reason });
   await projectQuietly(services, head.task);

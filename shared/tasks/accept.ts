@@ -73,7 +73,10 @@ export async function createTask(services: TaskServices, accepting: Accepting): 
   if (outcome.kind === 'done') return { kind: 'accepted', head, revision };
   const [headFound, revisionFound] = outcome.items;
   // The answer of the first try was lost: what stands there is ours.
-  if ((headFound && headOf(headFound).commit === id) || (revisionFound && revisionOf(revisionFound).commit === id)) {
+  if (
+    (headFound && headOf(headFound).commit === id) ||
+    (revisionFound && revisionOf(revisionFound).commit === id)
+  ) {
     return { kind: 'accepted', head, revision };
   }
   return decideDuplicate(services, accepting, outcome.items.at(-1), task);
@@ -99,7 +102,8 @@ export async function resumeTask(services: TaskServices, head: Head, accepting: 
     message: { ref: written.ref, spoken: false },
     with: [...written.actions, ...dedup],
   });
-  if (committed.kind === 'committed') return { kind: 'accepted', head: committed.head, revision: committed.revision };
+  if (committed.kind === 'committed')
+    return { kind: 'accepted', head: committed.head, revision: committed.revision };
   const duplicate = dedup.length > 0 ? (committed.items.at(-1) as StoredItem | undefined) : undefined;
   if (duplicate) return decideDuplicate(services, accepting, duplicate, head.task);
   return { kind: 'changed', ...(committed.head ? { head: committed.head } : {}) };

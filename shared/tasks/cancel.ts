@@ -4,7 +4,10 @@ import type { Head } from './formats.ts';
 import { readHead } from './read-head.ts';
 import type { StateServices } from './services.ts';
 
-export type Canceled = { readonly kind: 'canceled'; readonly head: Head } | { readonly kind: 'terminal' } | { readonly kind: 'unknown' };
+export type Canceled =
+  | { readonly kind: 'canceled'; readonly head: Head }
+  | { readonly kind: 'terminal' }
+  | { readonly kind: 'unknown' };
 
 /** How often a cancellation that lost a race reads the head anew. Each loss means the task moved on. */
 const TRIES = 8;

@@ -3,13 +3,13 @@ import { keys } from '../storage/keys.ts';
 import type { Action, Condition, Value } from '../storage/port.ts';
 import {
   type EndReason,
+  given,
   type Head,
   headOf,
   type MessageRef,
   type ResultRef,
   type Revision,
   type RunStatus,
-  given,
   revisionItem,
   revisionOf,
 } from './formats.ts';
@@ -62,7 +62,8 @@ export async function commit(
   const outcome = await services.store.transact(actions, id);
   if (outcome.kind === 'done') return { kind: 'committed', head: next, revision };
   const [headFound, revisionFound, ...items] = outcome.items;
-  if (revisionFound && revisionOf(revisionFound).commit === id) return { kind: 'committed', head: next, revision };
+  if (revisionFound && revisionOf(revisionFound).commit === id)
+    return { kind: 'committed', head: next, revision };
   if (headFound && headOf(headFound).commit === id) return { kind: 'committed', head: next, revision };
   return { kind: 'refused', ...given({ head: headFound ? headOf(headFound) : undefined }), items };
 }
@@ -137,10 +138,6 @@ function headUpdate(head: Head, next: Head, when: readonly Condition[]): Action 
       },
       remove,
     },
-    when: [
-      { attribute: 'pk', is: 'present' },
-      { attribute: 'rev', is: '=', value: head.revision },
-      ...when,
-    ],
+    when: [{ attribute: 'pk', is: 'present' }, { attribute: 'rev', is: '=', value: head.revision }, ...when],
   };
 }

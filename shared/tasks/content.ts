@@ -38,7 +38,10 @@ export async function messageActions(
 ): Promise<{ readonly ref: MessageRef; readonly actions: readonly Action[] }> {
   const task = sealer.owner.task;
   const slices = await sealer.seal(binding(keys.message(task, number, 0)), payload);
-  return { ref: { number, slices: slices.length }, actions: puts((slice) => keys.message(task, number, slice), slices) };
+  return {
+    ref: { number, slices: slices.length },
+    actions: puts((slice) => keys.message(task, number, slice), slices),
+  };
 }
 
 /** The puts of a result's slices, or `too-large`: nothing over the bound is ever written. */
@@ -52,7 +55,12 @@ export async function resultActions(
   const slices = await sealer.seal(binding(keys.result(task, id, 0)), payload);
   if (slices.reduce((sum, slice) => sum + slice.length, 0) > MAX_RESULT_BYTES) return 'too-large';
   return {
-    ref: { id, slices: slices.length, artifacts: payload.artifacts.length, message: payload.message !== undefined },
+    ref: {
+      id,
+      slices: slices.length,
+      artifacts: payload.artifacts.length,
+      message: payload.message !== undefined,
+    },
     actions: puts((slice) => keys.result(task, id, slice), slices),
   };
 }
@@ -72,13 +80,18 @@ export interface ContentRead {
  * Reads and opens content of one task. Items of a transaction become visible one after another, so what is missing is
  * read again for a while before it counts as unreadable (design §4). Content that was removed (no salt) is `removed`.
  */
-export async function readContent(services: TaskServices, wanted: ContentWanted): Promise<ContentRead | 'removed'> {
+export async function readContent(
+  services: TaskServices,
+  wanted: ContentWanted,
+): Promise<ContentRead | 'removed'> {
   const { head } = wanted;
   if (!head.salt) return 'removed';
   const sealer = sealerOf(services, head, head.salt);
   const places = [
     ...wanted.messages.map((ref) => slots((slice) => keys.message(head.task, ref.number, slice), ref.slices)),
-    ...(wanted.result ? [slots((slice) => keys.result(head.task, wanted.result!.id, slice), wanted.result.slices)] : []),
+    ...(wanted.result
+      ? [slots((slice) => keys.result(head.task, wanted.result!.id, slice), wanted.result.slices)]
+      : []),
   ];
   if (places.length === 0) return { messages: [] };
   const values = await readSlices(services, places);
@@ -88,13 +101,22 @@ export async function readContent(services: TaskServices, wanted: ContentWanted)
 }
 
 export function sealerOf(services: Pick<TaskServices, 'sealer'>, head: Head, salt: Uint8Array): TaskSealer {
-  return services.sealer.forTask({ client: head.client, task: head.task, purpose: 'content', epoch: head.epoch, salt });
+  return services.sealer.forTask({
+    client: head.client,
+    task: head.task,
+    purpose: 'content',
+    epoch: head.epoch,
+    salt,
+  });
 }
 
 /** Pauses between reads of what is not visible yet, ms. */
 const READ_AGAIN = [20, 50, 100, 200, 400];
 
-async function readSlices(services: TaskServices, places: readonly (readonly Key[])[]): Promise<Uint8Array[][]> {
+async function readSlices(
+  services: TaskServices,
+  places: readonly (readonly Key[])[],
+): Promise<Uint8Array[][]> {
   for (let again = 0; ; again++) {
     const values = await getSlices(services.store, places);
     if (values) return values;
@@ -104,7 +126,10 @@ async function readSlices(services: TaskServices, places: readonly (readonly Key
   }
 }
 
-async function getSlices(store: Store, places: readonly (readonly Key[])[]): Promise<Uint8Array[][] | undefined> {
+async function getSlices(
+  store: Store,
+  places: readonly (readonly Key[])[],
+): Promise<Uint8Array[][] | undefined> {
   const items = await store.getMany(places.flat().map((key) => ({ table: 'state' as const, key })));
   const contents = items.map((item) => item?.['content']);
   if (!contents.every((content) => content instanceof Uint8Array)) return undefined;
@@ -118,7 +143,11 @@ async function getSlices(store: Store, places: readonly (readonly Key[])[]): Pro
 }
 
 function puts(key: (slice: number) => Key, slices: readonly Uint8Array[]): Action[] {
-  return slices.map((content, slice) => ({ kind: 'put', table: 'state', item: { ...key(slice), v: FORMAT, content } }));
+  return slices.map((content, slice) => ({
+    kind: 'put',
+    table: 'state',
+    item: { ...key(slice), v: FORMAT, content },
+  }));
 }
 
 function slots(key: (slice: number) => Key, count: number): Key[] {

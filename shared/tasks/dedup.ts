@@ -18,7 +18,9 @@ export type DedupFound = { readonly kind: 'same'; readonly task: string } | { re
 
 /** Looks a message up by its id; `undefined`: not sent before, as far as the store knows. */
 export async function findSent(services: TaskServices, sent: SentMessage): Promise<DedupFound | undefined> {
-  const item = await services.store.get('state', keys.dedup(sent.client, sent.message.messageId), { consistent: true });
+  const item = await services.store.get('state', keys.dedup(sent.client, sent.message.messageId), {
+    consistent: true,
+  });
   return item && (await compareSent(services, sent, item));
 }
 
@@ -31,7 +33,9 @@ export async function compareSent(
   if (item['gone'] === true) return undefined;
   const epoch = String(item['epoch']);
   const key = await services.keyring.get(sent.client, 'dedup', epoch);
-  return item['hash'] === digest(key, sent) ? { kind: 'same', task: String(item['task']) } : { kind: 'different' };
+  return item['hash'] === digest(key, sent)
+    ? { kind: 'same', task: String(item['task']) }
+    : { kind: 'different' };
 }
 
 /**
@@ -50,7 +54,14 @@ export async function dedupAction(services: TaskServices, sent: SentMessage, tas
       epoch,
       hash: digest(key, sent),
     },
-    when: [{ any: [{ attribute: 'pk', is: 'absent' }, { attribute: 'gone', is: '=', value: true }] }],
+    when: [
+      {
+        any: [
+          { attribute: 'pk', is: 'absent' },
+          { attribute: 'gone', is: '=', value: true },
+        ],
+      },
+    ],
   };
 }
 

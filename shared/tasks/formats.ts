@@ -16,7 +16,12 @@ export const FORMAT = 1;
 export type RunStatus = 'queued' | 'running' | 'suspended' | 'ended';
 
 /** Fixed reasons; their text is written when the task is read, so that ending a task needs no key. */
-export type EndReason = 'EXECUTION_FAILED' | 'DEADLINE_EXCEEDED' | 'INPUT_EXPIRED' | 'RESULT_TOO_LARGE' | 'TOO_MANY_MESSAGES';
+export type EndReason =
+  | 'EXECUTION_FAILED'
+  | 'DEADLINE_EXCEEDED'
+  | 'INPUT_EXPIRED'
+  | 'RESULT_TOO_LARGE'
+  | 'TOO_MANY_MESSAGES';
 
 export interface Lease {
   readonly token: string;
@@ -231,7 +236,10 @@ export function viewOf(item: StoredItem): View {
     statusAt: read.number('at'),
     messages: item['messages'] as unknown as number[],
     statusMessage: read.number('status'),
-    ...given({ result: item['result'] as ResultRef | undefined, reason: item['reason'] as EndReason | undefined }),
+    ...given({
+      result: item['result'] as ResultRef | undefined,
+      reason: item['reason'] as EndReason | undefined,
+    }),
   };
 }
 

@@ -64,7 +64,11 @@ export async function listTasks(services: TaskServices, listing: Listing): Promi
   }
   const next =
     more && last
-      ? await writePageToken(services, scope, { order: keys.viewOrder(last.statusAt, last.task), task: last.task, total })
+      ? await writePageToken(services, scope, {
+          order: keys.viewOrder(last.statusAt, last.task),
+          task: last.task,
+          total,
+        })
       : '';
   return { kind: 'page', tasks, next, total };
 }
@@ -145,7 +149,9 @@ async function openAll(
   views: readonly View[],
   listing: Listing,
 ): Promise<readonly { readonly view: View; readonly task?: Task }[]> {
-  const heads = await services.store.getMany(views.map((view) => ({ table: 'state', key: keys.head(view.task) })));
+  const heads = await services.store.getMany(
+    views.map((view) => ({ table: 'state', key: keys.head(view.task) })),
+  );
   return Promise.all(views.map((view, i) => openOne(services, heads[i], view, listing)));
 }
 

@@ -61,5 +61,7 @@ function binding(scope: TokenScope) {
 }
 
 function digest(scope: TokenScope): Uint8Array {
-  return createHash('sha256').update(String(canonicalize(scope.filters))).digest();
+  return createHash('sha256')
+    .update(String(canonicalize(scope.filters)))
+    .digest();
 }

@@ -3,7 +3,10 @@ import { type Head, headOf, type Revision, revisionOf, type View, viewOf } from 
 import type { StateServices } from './services.ts';
 
 /** The head, read consistently; `undefined`: no such task (or purged). */
-export async function readHead(services: Pick<StateServices, 'store'>, task: string): Promise<Head | undefined> {
+export async function readHead(
+  services: Pick<StateServices, 'store'>,
+  task: string,
+): Promise<Head | undefined> {
   const item = await services.store.get('state', keys.head(task), { consistent: true });
   return item && headOf(item);
 }

@@ -1,4 +1,4 @@
-import { isTerminal, type Artifact, type Message, type Task, type TaskStatus } from '../protocol/index.ts';
+import { type Artifact, isTerminal, type Message, type Task, type TaskStatus } from '../protocol/index.ts';
 import { type ContentRead, readContent } from './content.ts';
 import type { Head, MessageRef, View } from './formats.ts';
 import { reasonMessage } from './reasons.ts';

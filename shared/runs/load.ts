@@ -1,0 +1,165 @@
+import type { Artifact, Message } from '../protocol/index.ts';
+import type { Settings } from '../registry/types.ts';
+import { keys } from '../storage/keys.ts';
+import { type MessagePayload, readContent } from '../tasks/content.ts';
+import { type Head, headOf, type MessageRef, type Revision, type View, viewOf } from '../tasks/formats.ts';
+import { readRevisions } from '../tasks/read-head.ts';
+import type { TaskServices } from '../tasks/services.ts';
+
+export type Bounds = Pick<
+  Settings,
+  'maxHistoryMessages' | 'maxContextMessages' | 'maxContextBytes' | 'maxReferenceTasks'
+>;
+
+/** What a run is given to work on, opened; lives in memory only. */
+export interface RunInput {
+  readonly message: Message;
+  readonly outputModes: readonly string[];
+  readonly history: readonly Message[];
+  readonly contextMessages: readonly Message[];
+  readonly references: readonly {
+    readonly task: string;
+    readonly artifacts: readonly Artifact[];
+    readonly messages: readonly Message[];
+  }[];
+}
+
+/** Thrown when a run's own messages cannot be read now; the run is tried again. */
+export class RunInputMissing extends Error {
+  readonly tag = 'RunInputMissing';
+  constructor() {
+    super('the messages of a run could not be read');
+  }
+}
+
+/** Tasks of a context that are looked at for earlier messages. */
+const MAX_CONTEXT_TASKS = 20;
+
+/**
+ * Reads what the run needs (design §5): the message that started or resumed it, the task's history, earlier messages of
+ * the context, and the tasks it refers to, each of the same client and within bounds.
+ */
+export async function loadRun(services: TaskServices, head: Head, bounds: Bounds): Promise<RunInput> {
+  const revisions = await readRevisions(services, head.task, 1, head.revision);
+  if (revisions.length < head.revision) throw new RunInputMissing();
+  const own = await readOwn(services, head, revisions, bounds.maxHistoryMessages);
+  const [contextMessages, references] = await Promise.all([
+    readContext(services, head, bounds),
+    readReferences(services, head, own.message.message, bounds),
+  ]);
+  return {
+    message: own.message.message,
+    outputModes: own.message.outputModes ?? [],
+    history: own.history.map((payload) => payload.message),
+    contextMessages,
+    references,
+  };
+}
+
+async function readOwn(services: TaskServices, head: Head, revisions: readonly Revision[], max: number) {
+  const spoken = revisions.filter((revision) => revision.message);
+  const current = spoken.findLast((revision) => !revision.spoken)?.message;
+  if (!current) throw new RunInputMissing();
+  const earlier = spoken
+    .flatMap(({ message }) => (message && message !== current ? [message] : []))
+    .slice(-max);
+  const read = await readContent(services, { head, messages: [...earlier, current] });
+  if (read === 'removed') throw new RunInputMissing();
+  return { message: read.messages.at(-1)!, history: read.messages.slice(0, -1) };
+}
+
+async function readContext(services: TaskServices, head: Head, bounds: Bounds): Promise<Message[]> {
+  if (bounds.maxContextMessages === 0) return [];
+  const page = await services.store.query({
+    table: 'view',
+    index: 'context',
+    partition: keys.viewOfContext(head.client, head.context),
+    descending: true,
+    limit: MAX_CONTEXT_TASKS,
+  });
+  const tasks = page.items.map((item) => item.pk.slice(2)).filter((task) => task !== head.task);
+  const earlier = (await readTasks(services, head.client, tasks)).filter(
+    (pair) => pair.head.createdAt <= head.createdAt,
+  );
+  // Newest task first while the bounds are filled, oldest message first in the answer.
+  earlier.sort((a, b) => b.head.createdAt - a.head.createdAt);
+  const messages: Message[] = [];
+  let bytes = 0;
+  for (const pair of earlier) {
+    for (const message of (await readMessages(services, pair, bounds.maxContextMessages)).toReversed()) {
+      bytes += JSON.stringify(message).length;
+      if (messages.length >= bounds.maxContextMessages || bytes > bounds.maxContextBytes)
+        return messages.toReversed();
+      messages.push(message);
+    }
+  }
+  return messages.toReversed();
+}
+
+async function readReferences(
+  services: TaskServices,
+  head: Head,
+  message: Message,
+  bounds: Bounds,
+): Promise<RunInput['references']> {
+  const ids = [...new Set(message.referenceTaskIds ?? [])].slice(0, bounds.maxReferenceTasks);
+  const references: { task: string; artifacts: readonly Artifact[]; messages: readonly Message[] }[] = [];
+  let bytes = 0;
+  for (const pair of await readTasks(services, head.client, ids)) {
+    const read = await readContent(services, {
+      head: pair.head,
+      messages: refsOf(pair.view),
+      result: pair.view.result,
+    });
+    if (read === 'removed') continue;
+    const reference = {
+      task: pair.head.task,
+      artifacts: read.result?.artifacts ?? [],
+      messages: spokenIn(read.messages, read.result?.message),
+    };
+    bytes += JSON.stringify(reference).length;
+    if (bytes > bounds.maxContextBytes) break;
+    references.push(reference);
+  }
+  return references;
+}
+
+interface Pair {
+  readonly head: Head;
+  readonly view: View;
+}
+
+async function readTasks(services: TaskServices, client: string, tasks: readonly string[]): Promise<Pair[]> {
+  const items = await services.store.getMany(
+    tasks.flatMap((task) => [
+      { table: 'state' as const, key: keys.head(task) },
+      { table: 'view' as const, key: keys.view(task) },
+    ]),
+  );
+  const pairs: Pair[] = [];
+  for (let i = 0; i < items.length; i += 2) {
+    const [head, view] = [items[i], items[i + 1]];
+    // Another client's task counts as one that is not there (P11).
+    if (head && view && head['client'] === client) pairs.push({ head: headOf(head), view: viewOf(view) });
+  }
+  return pairs;
+}
+
+async function readMessages(services: TaskServices, pair: Pair, max: number): Promise<readonly Message[]> {
+  const result = pair.view.result?.message ? pair.view.result : undefined;
+  const read = await readContent(services, {
+    head: pair.head,
+    messages: refsOf(pair.view).slice(-max),
+    result,
+  });
+  return read === 'removed' ? [] : spokenIn(read.messages, read.result?.message);
+}
+
+function spokenIn(payloads: readonly MessagePayload[], ending: Message | undefined): readonly Message[] {
+  const messages = payloads.map((payload) => payload.message);
+  return ending ? [...messages, ending] : messages;
+}
+
+function refsOf(view: View): MessageRef[] {
+  return view.messages.map((slices, i) => ({ number: i + 1, slices }));
+}

@@ -1,0 +1,164 @@
+import { isTerminal, type Message, type Part } from '../protocol/index.ts';
+import { type Committed, commit, type Step } from '../tasks/commit.ts';
+import { messageActions, sealerOf } from '../tasks/content.ts';
+import type { Head } from '../tasks/formats.ts';
+import { readHead } from '../tasks/read-head.ts';
+import type { TaskServices } from '../tasks/services.ts';
+import { holds, LEASE_MS, RENEW_MS, renew } from './lease.ts';
+import { nameOf, projectQuietly } from './recover.ts';
+
+/** The executor's own queue message: kept invisible while the lease is held (design §5). */
+export interface OwnMessage {
+  extend(seconds: number): Promise<void>;
+}
+
+/** A run that takes longer than this is committed as WORKING, ms. */
+export const WORKING_AFTER_MS = 1_000;
+
+export type Ending = 'committed' | 'lost';
+
+/**
+ * One execution of a run that this executor claimed. Commits go one after another, each on the condition that the lease
+ * is still its own and the ceiling the one that was read; once it is lost, `signal` aborts and nothing more is written.
+ */
+export class RunSession {
+  readonly #services: TaskServices;
+  readonly #token: string;
+  readonly #maxMessages: number;
+  readonly #lost = new AbortController();
+  readonly #over = new AbortController();
+  #head: Head;
+  #line: Promise<unknown> = Promise.resolve();
+  #beats: Promise<unknown>[] = [];
+
+  constructor(services: TaskServices, head: Head, maxMessages: number) {
+    this.#services = services;
+    this.#head = head;
+    this.#token = head.lease!.token;
+    this.#maxMessages = maxMessages;
+  }
+
+  get head(): Head {
+    return this.#head;
+  }
+
+  /** Aborts when the run is no longer ours: canceled, ended, or claimed by another executor. */
+  get lost(): AbortSignal {
+    return this.#lost.signal;
+  }
+
+  /** Starts renewing lease and queue message, and the timer for WORKING. */
+  start(own: OwnMessage): void {
+    this.#beats = [this.#renewing(own), this.#working()];
+  }
+
+  /** Ends the timers; what is being committed is waited for. */
+  async stop(): Promise<void> {
+    this.#over.abort();
+    await Promise.allSettled([...this.#beats, this.#line]);
+  }
+
+  /** Commits a status message while the run goes on. Over the bound of messages the words are dropped, the run is not. */
+  progress(text: string): Promise<void> {
+    return this.#inLine(async () => {
+      if (this.lost.aborted || this.#over.signal.aborted) return;
+      if (this.#head.messages >= this.#maxMessages - 1) return;
+      await this.#commitSpoken([{ text }], { state: 'TASK_STATE_WORKING', run: 'running', keepLease: true });
+    });
+  }
+
+  /**
+   * Commits how this execution ends. `step` is built for the head it is given, and built anew when the case has to be
+   * decided anew because something of the head changed meanwhile.
+   */
+  end(step: (head: Head) => Promise<Step>): Promise<Ending> {
+    return this.#inLine(async () => {
+      for (let tries = 0; tries < 8 && !this.lost.aborted; tries++) {
+        const committed = await this.#commit(await step(this.#head));
+        if (committed.kind === 'committed') return 'committed';
+      }
+      return 'lost';
+    });
+  }
+
+  /** The step of a message to the client, in a state that waits for it. */
+  async spoken(head: Head, parts: readonly Part[], step: Omit<Step, 'message' | 'with'>): Promise<Step> {
+    const message = this.message(head, parts);
+    const written = await messageActions(sealerOf(this.#services, head, head.salt!), head.messages + 1, {
+      message,
+    });
+    return { ...step, message: { ref: written.ref, spoken: true }, with: written.actions };
+  }
+
+  message(head: Head, parts: readonly Part[]): Message {
+    return {
+      messageId: this.#services.random.uuid(),
+      contextId: head.context,
+      taskId: head.task,
+      role: 'ROLE_AGENT',
+      parts: [...parts],
+    };
+  }
+
+  async #commitSpoken(parts: readonly Part[], step: Omit<Step, 'message' | 'with'>): Promise<void> {
+    for (let tries = 0; tries < 8 && !this.lost.aborted; tries++) {
+      const committed = await this.#commit(await this.spoken(this.#head, parts, step));
+      if (committed.kind === 'committed') return;
+    }
+  }
+
+  /** One try; on a refusal the head is read anew, and the run is lost unless it still is ours. */
+  async #commit(step: Step): Promise<Committed> {
+    const committed = await commit(this.#services, this.#head, step, [
+      holds(this.#token),
+      { attribute: 'ceiling', is: '=', value: this.#head.ceiling },
+    ]);
+    if (committed.kind === 'committed') {
+      this.#head = committed.head;
+      await projectQuietly(this.#services, this.#head.task);
+      return committed;
+    }
+    const found = await readHead(this.#services, this.#head.task);
+    if (found?.lease?.token === this.#token && !isTerminal(found.state)) this.#head = found;
+    else this.#lost.abort();
+    return committed;
+  }
+
+  async #working(): Promise<void> {
+    await this.#services.clock.sleep(WORKING_AFTER_MS, this.#over.signal);
+    await this.#inLine(async () => {
+      if (this.#over.signal.aborted || this.lost.aborted || this.#head.state !== 'TASK_STATE_SUBMITTED')
+        return;
+      await this.#commit({ state: 'TASK_STATE_WORKING', run: 'running', keepLease: true });
+    }).catch((error: unknown) => this.#note('a run could not be shown as working', error));
+  }
+
+  async #renewing(own: OwnMessage): Promise<void> {
+    let held = this.#services.clock.now() + LEASE_MS;
+    while (!this.#over.signal.aborted && !this.lost.aborted) {
+      await this.#services.clock.sleep(RENEW_MS, this.#over.signal);
+      if (this.#over.signal.aborted || this.lost.aborted) return;
+      try {
+        const renewed = await renew(this.#services, this.#head.task, this.#token);
+        if (!renewed) return this.#lost.abort();
+        held = renewed.lease?.until ?? held;
+      } catch (error) {
+        this.#note('a lease could not be renewed', error);
+        if (this.#services.clock.now() >= held) return this.#lost.abort();
+      }
+      await own
+        .extend(LEASE_MS / 1000)
+        .catch((error: unknown) => this.#note('a queue message could not be kept invisible', error));
+    }
+  }
+
+  #inLine<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.#line.then(work);
+    this.#line = turn.catch(() => {});
+    return turn;
+  }
+
+  #note(message: string, error: unknown): void {
+    this.#services.log.warn(message, { task: this.#head.task, error: nameOf(error) });
+  }
+}
