@@ -47,43 +47,64 @@ export function createTerms(): Terms {
 /** All must hold; undefined if there is nothing to hold. */
 export function conditionExpression(terms: Terms, conditions: readonly Condition[]): string | undefined {
   if (conditions.length === 0) return undefined;
-  return conditions.map((condition) => one(terms, condition)).join(' AND ');
+  return group(terms, conditions, 'AND').text;
 }
 
 /** DynamoDB's bound on the operands of IN. */
 const MOST_OPERANDS = 100;
 
-function one(terms: Terms, condition: Condition): string {
-  if ('any' in condition) return group(terms, condition.any, ' OR ');
-  if ('all' in condition) return group(terms, condition.all, ' AND ');
+/** `word` joins the parts of a compound. DynamoDB refuses redundant parentheses, so it is known where some are due. */
+interface Phrase {
+  readonly text: string;
+  readonly word?: 'AND' | 'OR';
+}
+
+function phrase(terms: Terms, condition: Condition): Phrase {
+  if ('any' in condition) return group(terms, condition.any, 'OR');
+  if ('all' in condition) return group(terms, condition.all, 'AND');
   const name = terms.name(condition.attribute);
   switch (condition.is) {
     case 'present':
-      return `attribute_exists(${name})`;
+      return exists(name);
     case 'absent':
-      return `attribute_not_exists(${name})`;
+      return missing(name);
     case 'in': {
-      if (condition.values.length === 0) return never(name);
-      const lists: string[] = [];
+      if (condition.values.length === 0) return join([exists(name), missing(name)], 'AND');
+      const lists: Phrase[] = [];
       for (let at = 0; at < condition.values.length; at += MOST_OPERANDS) {
         const operands = condition.values.slice(at, at + MOST_OPERANDS).map((value) => terms.value(value));
-        lists.push(`${name} IN (${operands.join(', ')})`);
+        lists.push({ text: `${name} IN (${operands.join(', ')})` });
       }
-      return lists.length === 1 ? lists[0]! : `(${lists.join(' OR ')})`;
+      return join(lists, 'OR');
     }
     default:
-      return `${name} ${condition.is} ${terms.value(condition.value)}`;
+      return { text: `${name} ${condition.is} ${terms.value(condition.value)}` };
   }
 }
 
-function group(terms: Terms, conditions: readonly Condition[], word: ' AND ' | ' OR '): string {
-  if (conditions.length > 0) return `(${conditions.map((condition) => one(terms, condition)).join(word)})`;
-  // No alternative holds; no demand fails. Any attribute but a key will do (filters must not name a key).
+function group(terms: Terms, conditions: readonly Condition[], word: 'AND' | 'OR'): Phrase {
+  if (conditions.length > 0) {
+    return join(
+      conditions.map((condition) => phrase(terms, condition)),
+      word,
+    );
+  }
+  // No alternative holds, no demand fails. Any attribute but a key will do (filters must not name a key).
   const name = terms.name('v');
-  return word === ' OR ' ? never(name) : `(attribute_exists(${name}) OR attribute_not_exists(${name}))`;
+  return join([exists(name), missing(name)], word === 'OR' ? 'AND' : 'OR');
 }
 
-const never = (name: string): string => `(attribute_exists(${name}) AND attribute_not_exists(${name}))`;
+const exists = (name: string): Phrase => ({ text: `attribute_exists(${name})` });
+const missing = (name: string): Phrase => ({ text: `attribute_not_exists(${name})` });
+
+function join(phrases: readonly Phrase[], word: 'AND' | 'OR'): Phrase {
+  const [only] = phrases;
+  if (phrases.length === 1 && only !== undefined) return only;
+  const parts = phrases.map((one) =>
+    one.word === undefined || one.word === word ? one.text : `(${one.text})`,
+  );
+  return { text: parts.join(` ${word} `), word };
+}
 
 /** Undefined values in `set` are ignored; undefined if no change is left. */
 export function updateExpression(terms: Terms, changes: Changes): string | undefined {
