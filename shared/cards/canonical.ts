@@ -1,0 +1,44 @@
+import canonicalize from 'canonicalize';
+import type { JsonObject, JsonValue } from '../protocol/index.ts';
+
+/**
+ * The payload of a card's signature (A2A 1.0 §8.4.1): the card as ProtoJSON, that is REQUIRED fields and `optional`
+ * fields that are set always there, other defaults left out, without `signatures`, in the form of RFC 8785.
+ */
+export function canonicalCard(card: JsonObject): string {
+  const { signatures: _, ...content } = card;
+  return text(content);
+}
+
+/**
+ * The payload that the stock SDKs (JavaScript and Python) rebuild when they verify: they also drop every empty string,
+ * list and object, REQUIRED or not, and so `securityRequirements: [{schemes: {bearer: {}}}]` as a whole. For a card of
+ * ours the two differ, and a signature over the form of the specification alone would fail there.
+ */
+export function collapsedCard(card: JsonObject): string {
+  const { signatures: _, ...content } = card;
+  return text(withoutEmpty(content) ?? {});
+}
+
+function withoutEmpty(value: JsonValue): JsonValue | undefined {
+  if (value === null || value === '') return undefined;
+  if (Array.isArray(value)) {
+    const kept = value.map(withoutEmpty).filter((member) => member !== undefined);
+    return kept.length === 0 ? undefined : kept;
+  }
+  if (typeof value === 'object') {
+    const kept: JsonObject = {};
+    for (const [name, member] of Object.entries(value)) {
+      const left = withoutEmpty(member);
+      if (left !== undefined) kept[name] = left;
+    }
+    return Object.keys(kept).length === 0 ? undefined : kept;
+  }
+  return value;
+}
+
+function text(value: JsonValue): string {
+  const written = canonicalize(value);
+  if (written === undefined) throw new TypeError('a card is a JSON object');
+  return written;
+}
