@@ -2,8 +2,8 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { SecureContext } from 'node:tls';
 import { request } from 'undici';
 import type { Cutoff } from './cutoff.ts';
-import { type Failure, failureOf } from './outcome.ts';
-import { type PinnedTarget, type Progress, pinnedAgent } from './pinned.ts';
+import { type Failure, failureOf, type Phase } from './outcome.ts';
+import { destroyAgent, type PinnedTarget, type Progress, pinnedAgent } from './pinned.ts';
 
 /** What is sent. Headers are checked, the URL and its addresses vetted, before it comes here. */
 export interface Message {
@@ -38,9 +38,10 @@ export async function openExchange(
   const agent = pinnedAgent(target, secureContext, progress);
   const close = () => {
     limit.release();
-    agent.destroy().catch(() => {});
+    destroyAgent(agent, progress);
   };
-  const failure = (error: unknown): Failure => endedBy(limit, progress) ?? failureOf(error, progress.phase);
+  const failure = (error: unknown): Failure =>
+    endedBy(limit, progress.phase) ?? failureOf(error, progress.phase);
   limit.signal.addEventListener('abort', close, { once: true });
   try {
     const answer = await request(message.url, {
@@ -50,6 +51,7 @@ export async function openExchange(
       method: message.method,
       signal: limit.signal,
     });
+    progress.phase = 'answer';
     // A body that nobody reads any more must not throw out of nowhere.
     answer.body.on('error', () => {});
     const headers = joinHeaders(answer.headers);
@@ -61,10 +63,10 @@ export async function openExchange(
 }
 
 /** What the cutoff says about an exchange that ended early, if it was the cutoff that ended it. */
-export function endedBy(limit: Cutoff, progress: Progress): Failure | undefined {
+export function endedBy(limit: Cutoff, phase: Phase): Failure | undefined {
   const cause = limit.cause();
   if (cause === undefined) return undefined;
-  return cause === 'timeout' ? { kind: 'timeout', phase: progress.phase } : { kind: 'aborted' };
+  return cause === 'timeout' ? { kind: 'timeout', phase } : { kind: 'aborted' };
 }
 
 function joinHeaders(headers: IncomingHttpHeaders): Record<string, string> {

@@ -121,7 +121,7 @@ export function createGuard(options: GuardOptions): Guard {
     const headers = checkHeaders(call.headers);
     if (headers.verdict === 'refuse') return refused(headers);
     const resolution = await resolveWithin(resolver, text, limit);
-    const ended = endedBy(limit, { phase: 'dns' });
+    const ended = endedBy(limit, 'dns');
     if (ended !== undefined) return ended;
     if (resolution.kind === 'dns-failure') return resolution;
     const answers = judgeAnswers(text, call.policy, resolution.addresses);

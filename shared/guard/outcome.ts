@@ -1,13 +1,16 @@
 import type { DnsReason } from './resolver.ts';
 import type { Refused } from './verdicts.ts';
 
-/** How far a request got. `dns` and `connect` mean that no byte of it was sent. */
-export type Phase = 'dns' | 'connect' | 'tls' | 'exchange';
+/**
+ * How far a request got. Up to `tls` no byte of it was sent; in `exchange` it was sent, wholly or in part, and the other
+ * side may have acted on it; in `answer` status and headers had arrived and the body had not ended.
+ */
+export type Phase = 'dns' | 'connect' | 'tls' | 'exchange' | 'answer';
 
 /**
  * Everything that can happen instead of an answer, by kind. The kind decides whether a caller may try again: `refused`
  * is final, `aborted` was the caller's own wish, `response-too-large` and `malformed-response` repeat themselves, and
- * the rest may pass. After phase `exchange` the other side may have acted on the request.
+ * the rest may pass.
  * `code` is the system's or the TLS library's name of the fault: it holds no address and no content.
  */
 export type Failure =
@@ -15,7 +18,7 @@ export type Failure =
   | { readonly kind: 'dns-failure'; readonly reason: DnsReason }
   | { readonly kind: 'connect-failure'; readonly code: string }
   | { readonly kind: 'tls-failure'; readonly code: string }
-  | { readonly kind: 'reset'; readonly phase: 'tls' | 'exchange'; readonly code: string }
+  | { readonly kind: 'reset'; readonly phase: 'tls' | 'exchange' | 'answer'; readonly code: string }
   | { readonly kind: 'timeout'; readonly phase: Phase }
   | { readonly kind: 'response-too-large'; readonly part: 'headers' | 'body' }
   | { readonly kind: 'malformed-response'; readonly code: string }
@@ -73,13 +76,18 @@ export function failureOf(error: unknown, phase: Phase): Failure {
   if (code === 'GUARD_PINNING') return { kind: 'refused', rule: 'pinning' };
   if (code === 'UND_ERR_CONNECT_TIMEOUT') return { kind: 'timeout', phase };
   if (code === 'UND_ERR_HEADERS_OVERFLOW') return { kind: 'response-too-large', part: 'headers' };
-  if (code.startsWith('HPE_') || code === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH') {
-    return { kind: 'malformed-response', code };
-  }
+  // Once the answer has begun, undici reports a lost connection as a parser error, without a code of its own.
+  if (isParserError(code) && phase !== 'answer') return { kind: 'malformed-response', code };
   if (code === 'UND_ERR_INVALID_ARG') return { kind: 'refused', rule: 'header' };
   if (phase === 'dns' || phase === 'connect') return { kind: 'connect-failure', code };
   if (phase === 'tls' && !isLostConnection(code)) return { kind: 'tls-failure', code };
   return { kind: 'reset', phase, code };
+}
+
+function isParserError(code: string): boolean {
+  return (
+    code.startsWith('HPE_') || code === 'HTTPParserError' || code === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH'
+  );
 }
 
 function isLostConnection(code: string): boolean {

@@ -9,9 +9,10 @@ export interface PinnedTarget {
   readonly addresses: readonly string[];
 }
 
-/** How far the connection got; written here, read when a failure has to be named. */
+/** How far the connection got; written here, read when a failure has to be named or an attempt given up. */
 export interface Progress {
   phase: Phase;
+  connecting?: Socket;
 }
 
 const CONNECT_TIMEOUT_MS = 3000;
@@ -84,12 +85,19 @@ export function checkedConnector(
       return callback(new GuardFault(remote === undefined ? 'GUARD_CONNECTION_LOST' : 'GUARD_PINNING'), null);
     });
     if (connecting instanceof Socket) {
+      progress.connecting = connecting;
       connecting.prependOnceListener('connect', () => {
         progress.phase = 'tls';
       });
     }
     return connecting;
   };
+}
+
+/** Ends an agent and its connection. undici leaves one that is still connecting to its timeout. */
+export function destroyAgent(agent: Agent, { phase, connecting }: Progress): void {
+  agent.destroy().catch(() => {});
+  if (phase === 'connect' || phase === 'tls') connecting?.destroy(new GuardFault('GUARD_CONNECTION_LOST'));
 }
 
 /** A block list used the other way round: it compares addresses by value, however they are spelled. */
