@@ -86,7 +86,7 @@ function functionError(payload: unknown): FailedResult {
 function reasonOfError(error: unknown): FailedResult['reason'] {
   const name = field(error, 'name');
   if (name === 'CredentialsProviderError') return 'configuration';
-  // Lambda answers 502 for what an administrator has to mend, and 403 with a name of its own for throttled accounts.
+  // Lambda answers 502 for some of what only an administrator can mend.
   if (typeof name === 'string' && MISCONFIGURED.has(name)) return 'configuration';
   if (typeof name === 'string' && /Throttl|TooManyRequests/.test(name)) return 'throttled';
   const status = field(field(error, '$metadata'), 'httpStatusCode');
