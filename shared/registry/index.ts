@@ -11,6 +11,7 @@ export { CACHE_MS, createRegistry, readRecord, readRecords } from './registry.ts
 export type { ClientInput, ProfileInput, ProviderInput, SettingsInput } from './schemas.ts';
 export {
   clientInput,
+  grants,
   profileInput,
   providerInput,
   settingNames,

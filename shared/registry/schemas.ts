@@ -97,10 +97,13 @@ export type ProviderInput = z.output<typeof providerInput>;
 /** Names that the gateway uses for itself where a client's id could stand. */
 const reserved = new Set(['admin', GATEWAY]);
 
+/** Grants of a client; a whole list, or the ones to add or take away. */
+export const grants = distinct(z.array(grant).max(200));
+
 export const clientInput = z.strictObject({
   id: z.exactOptional(clientId.refine((own) => !reserved.has(own), { error: 'is reserved' })),
   name: line(200),
-  profiles: distinct(z.array(grant).max(200)).default([]),
+  profiles: grants.default([]),
 });
 export type ClientInput = z.output<typeof clientInput>;
 

@@ -1,0 +1,76 @@
+import * as z from 'zod';
+import {
+  check,
+  type Decision,
+  type Edition,
+  MASK,
+  type Provider,
+  type ProviderInput,
+  providerInput,
+  readRecords,
+  type SealedSecret,
+} from '../registry/index.ts';
+import type { AdminFailure } from './failures.ts';
+import {
+  answerEdit,
+  done,
+  failed,
+  ifEdition,
+  type OperationParts,
+  type Operations,
+  operation,
+} from './operation.ts';
+import { strandedProfiles } from './profiles.ts';
+
+const aFile = z.strictObject({ provider: z.unknown(), ifEdition });
+
+export function providerOperations({ store, secrets, editor, log }: OperationParts): Operations {
+  return {
+    'provider.put': operation(aFile, async (input, deed) => {
+      const read = check(providerInput, input.provider);
+      if (read.kind === 'invalid') return failed(read);
+      const file = read.value;
+      const given = 'apiKey' in file && file.apiKey !== MASK ? file.apiKey : undefined;
+      const sealed = given === undefined ? undefined : await secrets.seal(file.id, given);
+      const edit = editor.edit<'provider', AdminFailure>('provider', file.id, deed, (current) =>
+        input.ifEdition !== undefined && current?.edition !== input.ifEdition
+          ? { kind: 'refuse', failure: { kind: 'conflict' } }
+          : withSecret(file, sealed, current?.value),
+      );
+      const answer = await answerEdit(edit, (saved) => ({ provider: showProvider(saved) }));
+      if (answer.kind === 'failed') return answer;
+      return done({ ...answer.result, warnings: await strandedProfiles(store) });
+    }),
+
+    'provider.list': operation(z.strictObject({}), async () => {
+      const providers = await readRecords(store, 'provider', log);
+      return done({ providers: providers.map(showProvider) });
+    }),
+  };
+}
+
+/** A file's provider with its key: the one given, sealed; the stored one for `***`; none if the file has none. */
+function withSecret(
+  file: ProviderInput,
+  sealed: SealedSecret | undefined,
+  current: Provider | undefined,
+): Decision<Provider, AdminFailure> {
+  if (file.kind !== 'openai') return { kind: 'save', value: file };
+  const { apiKey, ...rest } = file;
+  if (apiKey === undefined) return { kind: 'save', value: rest };
+  if (sealed) return { kind: 'save', value: { ...rest, apiKey: sealed } };
+  if (current?.kind !== 'openai' || !current.apiKey)
+    return refuseKey('there is no stored key to keep; write the key in place of ***');
+  // Who may edit a provider need not know its key, and must not be able to have it sent somewhere else.
+  if (new URL(current.baseUrl).origin !== new URL(file.baseUrl).origin)
+    return refuseKey('the stored key belongs to another base URL; write the key in place of ***');
+  return { kind: 'save', value: { ...rest, apiKey: current.apiKey } };
+}
+
+function refuseKey(why: string): Decision<Provider, AdminFailure> {
+  return { kind: 'refuse', failure: { kind: 'refused', field: 'apiKey', message: `apiKey: ${why}` } };
+}
+
+function showProvider({ value, edition }: Edition<Provider>): object {
+  return 'apiKey' in value ? { ...value, apiKey: MASK, edition } : { ...value, edition };
+}

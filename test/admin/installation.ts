@@ -1,0 +1,53 @@
+import {
+  type AdminParts,
+  createAdmin,
+  describeFailure,
+  type TaskOperations,
+} from '../../shared/admin/index.ts';
+import { createRegistry, createSecretBox } from '../../shared/registry/index.ts';
+import { createSealer } from '../../shared/sealing/index.ts';
+import { testClock, testKeyring, testRandom } from '../registry/fixed-surroundings.ts';
+import { createMemoryStore } from '../registry/memory-store.ts';
+
+export const ADA = 'arn:aws:iam::111122223333:user/ada';
+
+/** The administrator's side of a gateway, with the registry in memory and tasks made up. */
+export function createInstallation(change: Partial<AdminParts> = {}) {
+  const store = createMemoryStore();
+  const clock = testClock();
+  const random = testRandom();
+  const secrets = createSecretBox(createSealer({ keyring: testKeyring(), random }));
+  const tasks: TaskOperations = {
+    show: async (id) => (id === 'known' ? { task: id, state: 'TASK_STATE_WORKING', revision: 2 } : undefined),
+    rebuild: async (id) => (id === 'known' ? { revisions: 2 } : undefined),
+    repair: async () => ({ tasks: 3, sent: 1 }),
+  };
+  const admin = createAdmin({ store, clock, random, secrets, tasks, ...change });
+  const answers: unknown[] = [];
+
+  return {
+    store,
+    clock,
+    random,
+    secrets,
+    admin,
+    registry: createRegistry({ store, clock }),
+    /** Everything that an administrator was shown. */
+    answers,
+    /** The result, or the error as administrators see it. */
+    async run(operation: string, input: object = {}, actor = ADA): Promise<Record<string, unknown>> {
+      const answer = await admin.execute(operation, input, actor);
+      const shown = answer.kind === 'done' ? answer.result : { error: describeFailure(answer.failure) };
+      answers.push(shown);
+      return JSON.parse(JSON.stringify(shown)) as Record<string, unknown>;
+    },
+    audits: () => store.items().filter((item) => item.pk.startsWith('audit#')),
+    /** Every stored item as text, bytes as the characters they would be. */
+    dump: () =>
+      JSON.stringify(store.items(), (_name, value) =>
+        value instanceof Uint8Array ? Buffer.from(value).toString('latin1') : value,
+      ),
+  };
+}
+
+export type Installation = ReturnType<typeof createInstallation>;
