@@ -37,8 +37,7 @@ export class SigningUnavailable extends Error {
  * Signatures that the card brings along are replaced. Throws `SigningUnavailable`.
  */
 export async function signCard(card: AgentCard, signer: CardSigner, keySetUrl: string): Promise<AgentCard> {
-  const { signatures: _, ...content } = card;
-  const encoded = encodeAgentCard(content);
+  const encoded = encodeAgentCard(card);
   const { kid } = await signer.publicKey();
   const header = base64url(JSON.stringify({ alg: 'ES256', typ: 'JOSE', kid, jku: keySetUrl }));
   const payloads = new Set([canonicalCard(encoded), collapsedCard(encoded)]);
@@ -48,7 +47,7 @@ export async function signCard(card: AgentCard, signer: CardSigner, keySetUrl: s
       return { protected: header, signature: Buffer.from(signature).toString('base64url') };
     }),
   );
-  return { ...content, signatures };
+  return { ...card, signatures };
 }
 
 function base64url(text: string): string {
