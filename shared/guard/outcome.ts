@@ -78,7 +78,6 @@ export function failureOf(error: unknown, phase: Phase): Failure {
   if (code === 'UND_ERR_HEADERS_OVERFLOW') return { kind: 'response-too-large', part: 'headers' };
   // Once the answer has begun, undici reports a lost connection as a parser error, without a code of its own.
   if (isParserError(code) && phase !== 'answer') return { kind: 'malformed-response', code };
-  if (code === 'UND_ERR_INVALID_ARG') return { kind: 'refused', rule: 'header' };
   if (phase === 'dns' || phase === 'connect') return { kind: 'connect-failure', code };
   if (phase === 'tls' && !isLostConnection(code)) return { kind: 'tls-failure', code };
   return { kind: 'reset', phase, code };
