@@ -11,6 +11,7 @@ export type UnsupportedReason =
   | 'TASK_WORKING'
   | 'TASK_SUBMITTED'
   | 'AWAITING_APPROVAL'
+  | 'TASK_FULL'
   | 'RESULT_NOT_RETAINABLE'
   | 'STREAM_EXHAUSTED'
   | 'STREAMING_DISABLED'
@@ -235,6 +236,8 @@ function unsupportedMessage(reason: UnsupportedReason | undefined): string {
       return 'The task has not been started and takes no message now.';
     case 'AWAITING_APPROVAL':
       return 'The task waits for an approval and takes no message now.';
+    case 'TASK_FULL':
+      return 'The task holds as many messages as this gateway keeps.';
     case 'RESULT_NOT_RETAINABLE':
       return 'A result could not be kept under the privacy policy in force.';
     case 'STREAM_EXHAUSTED':
