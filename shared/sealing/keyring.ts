@@ -41,7 +41,7 @@ export interface Keyring {
 }
 
 export interface KeyringParts {
-  readonly store: Store;
+  readonly store: Pick<Store, 'get' | 'write'>;
   readonly keyService: KeyService;
   readonly clock: Clock;
   /** Plaintext keys held in memory, default 500. */
