@@ -46,7 +46,7 @@ export async function runChain(input: ChainInput): Promise<ValidResult> {
     if (after !== undefined) return after;
 
     const result = await measuredAttempt(provider, input);
-    if (result.kind !== 'failed' || result.reason === 'aborted') return result;
+    if (result.kind !== 'failed') return result;
     last = result;
     retryable ||= result.retryable;
     if (!result.retryable && result.reason !== 'configuration') return result;

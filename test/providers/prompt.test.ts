@@ -42,6 +42,14 @@ test('answers whose question was cut off by a bound are left out, since a chat s
     makeRequest({ contextMessages: [agentMessage([{ text: 'stray' }])], history: [] }),
   );
   expect(prompt).toEqual([{ role: 'user', content: [{ type: 'text', text: 'hello' }] }]);
+  const cut = buildPrompt(
+    makeRequest({
+      contextMessages: [agentMessage([{ text: 'stray' }]), userMessage([{ text: 'c1' }])],
+      history: [agentMessage([{ text: 'h1' }])],
+    }),
+  );
+  expect(cut.map(({ role }) => role)).toEqual(['user', 'assistant', 'user']);
+  expect(JSON.stringify(cut)).not.toContain('stray');
 });
 
 test('data is JSON, a url is text that nobody fetches, and blank texts are left out', () => {
