@@ -143,13 +143,18 @@ function launch(binary: string, store: readonly string[], port: number): Promise
     // Its own process group: Ctrl-C in a terminal must reach the host only, which still needs the engine to finish.
     detached: true,
   });
-  const ended = new Promise<void>((resolve) => child.once('close', () => resolve()));
+  const ended = new Promise<void>((resolve) => {
+    child.once('exit', () => resolve());
+    child.once('error', () => resolve());
+  });
   const stop = () => {
+    child.ref();
     (child.stdio[3] as NodeJS.WritableStream | null)?.end();
     return ended;
   };
   return new Promise((resolve) => {
     let said = '';
+    let ready = false;
     const fail = (why: string) =>
       resolve(
         new EngineUnavailable(
@@ -167,7 +172,8 @@ function launch(binary: string, store: readonly string[], port: number): Promise
     });
     const read = (chunk: Buffer) => {
       if (said.length < 4_096) said += chunk.toString();
-      if (!said.includes('listening on')) return;
+      if (ready || !said.includes('listening on')) return;
+      ready = true;
       clearTimeout(timer);
       unref(child);
       resolve({ endpoint: `http://127.0.0.1:${port}`, ended, stop });

@@ -114,6 +114,15 @@ describe('the embedded engine', () => {
     });
   });
 
+  it('keeps a program that stops it alive until it is gone', () => {
+    const program = `
+      const { startEngine } = await import(${JSON.stringify(new URL('../../infra/local/engine.ts', import.meta.url).href)});
+      await (await startEngine()).stop();
+      console.log('stopped');`;
+    const out = execFileSync(process.execPath, ['--input-type=module', '-e', program], { timeout: 10_000 });
+    expect(out.toString()).toBe('stopped\n');
+  });
+
   it('uses the engine it is given and leaves it running, and says so when none answers there', async () => {
     const engine = await startEngine();
     const given = await startEngine({ endpoint: engine.endpoint });
