@@ -3,14 +3,17 @@ import type { Provider, SealedSecret } from '../registry/types.ts';
 import type { Environment } from '../runtime/environment.ts';
 import { echoAdapter } from './echo.ts';
 import { createFunctionAdapter } from './function-lambda.ts';
-import type { AwsCredentials } from './models.ts';
+// Not imported on demand, though that would save a cold start 100 ms: in a bundle of one file the bundler then runs the
+// schema library's modules in an order that breaks them.
+import { type AwsCredentials, createBedrockAdapter, createOpenAiAdapter } from './models.ts';
 import type { ProviderAdapter } from './types.ts';
 
 export interface ProviderPorts {
   readonly lambda: LambdaClient;
   /** The guarded fetch for a model provider: it follows no redirect and knows the provider's trusted hosts. */
   readonly fetchFor: (provider: Extract<Provider, { kind: 'openai' | 'bedrock' }>) => typeof fetch;
-  readonly openSecret: (secret: SealedSecret) => Promise<string>;
+  /** Opens a secret sealed for that provider. */
+  readonly openSecret: (provider: string, secret: SealedSecret) => Promise<string>;
   readonly environment: Pick<Environment, 'AWS_REGION' | 'AWS_ENDPOINT_URL_BEDROCK_RUNTIME'>;
   /** For Bedrock; by default those of the Lambda client, so the usual chain of AWS. */
   readonly credentials?: () => Promise<AwsCredentials>;
@@ -27,29 +30,20 @@ export function createProviderAdapters(ports: ProviderPorts): (provider: Provide
         return createFunctionAdapter(ports.lambda, provider.functionName);
       case 'openai': {
         const { apiKey } = provider;
-        return onDemand(({ createOpenAiAdapter }) =>
-          createOpenAiAdapter(provider, {
-            fetch: ports.fetchFor(provider),
-            openApiKey: async () => (apiKey === undefined ? undefined : ports.openSecret(apiKey)),
-          }),
-        );
+        return createOpenAiAdapter(provider, {
+          fetch: ports.fetchFor(provider),
+          openApiKey: async () => (apiKey === undefined ? undefined : ports.openSecret(provider.id, apiKey)),
+        });
       }
       case 'bedrock': {
         const endpoint = ports.environment.AWS_ENDPOINT_URL_BEDROCK_RUNTIME;
-        return onDemand(({ createBedrockAdapter }) =>
-          createBedrockAdapter(provider, {
-            fetch: ports.fetchFor(provider),
-            credentials,
-            region: ports.environment.AWS_REGION,
-            ...(endpoint === undefined ? {} : { endpoint }),
-          }),
-        );
+        return createBedrockAdapter(provider, {
+          fetch: ports.fetchFor(provider),
+          credentials,
+          region: ports.environment.AWS_REGION,
+          ...(endpoint === undefined ? {} : { endpoint }),
+        });
       }
     }
   };
-}
-
-/** The AI SDK takes some 200 ms to load, which an installation without model providers need not pay at every cold start. */
-function onDemand(create: (models: typeof import('./models.ts')) => ProviderAdapter): ProviderAdapter {
-  return { run: async (request) => create(await import('./models.ts')).run(request) };
 }

@@ -1,4 +1,4 @@
-import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
+import { ChangeMessageVisibilityCommand, SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import type { Environment } from './environment.ts';
 import type { WorkQueue } from './ports.ts';
 
@@ -31,4 +31,20 @@ export function createSqsQueue<Message extends object>(client: SQSClient, url: s
       );
     },
   };
+}
+
+/** Keeps one received message invisible for that long, 0 to 43,200 seconds, counted from now. */
+export async function keepInvisible(
+  client: SQSClient,
+  url: string,
+  receipt: string,
+  seconds: number,
+): Promise<void> {
+  await client.send(
+    new ChangeMessageVisibilityCommand({
+      QueueUrl: url,
+      ReceiptHandle: receipt,
+      VisibilityTimeout: Math.max(0, Math.ceil(seconds)),
+    }),
+  );
 }

@@ -1,0 +1,25 @@
+import middy from '@middy/core';
+import { sweep } from '../../shared/runs/recover.ts';
+import { composeState, type Seams } from '../../shared/runtime/compose.ts';
+import { readEnvironment } from '../../shared/runtime/environment.ts';
+import { composeRunQueue } from '../../shared/runtime/queues.ts';
+
+/** What is left for the next minute when a sweep takes too long, ms. */
+const MARGIN_MS = 5_000;
+
+/** Goes through the due index every minute (design §4, time; P6). */
+export function createHandler(variables: Readonly<Record<string, string | undefined>>, seams: Seams = {}) {
+  const environment = readEnvironment(variables);
+  const state = composeState(environment, 'sweeper', seams);
+  const services = { ...state, runQueue: composeRunQueue(environment, seams) };
+  return middy<unknown, void>().handler(async (_event, context) => {
+    const swept = await sweep(
+      services,
+      services.clock.now() + context.getRemainingTimeInMillis() - MARGIN_MS,
+    );
+    services.metrics.count('DueLooked', swept.looked);
+    services.metrics.count('DueQueued', swept.queued);
+    services.metrics.count('DueEnded', swept.ended);
+    state.flush();
+  });
+}

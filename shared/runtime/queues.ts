@@ -1,0 +1,25 @@
+import { required, type Seams } from './compose.ts';
+import type { Environment } from './environment.ts';
+import type { RunMessage, WorkQueue } from './ports.ts';
+import { createSqsClient, createSqsQueue } from './queue-sqs.ts';
+
+export function composeRunQueue(environment: Environment, seams: Seams): WorkQueue<RunMessage> {
+  return (
+    seams.runQueue ??
+    createSqsQueue(
+      createSqsClient(environment),
+      required(environment.SEALPOST_RUN_QUEUE, 'SEALPOST_RUN_QUEUE'),
+    )
+  );
+}
+
+/** Tasks whose projection failed, by id. */
+export function composeProjectionQueue(environment: Environment, seams: Seams): WorkQueue<RunMessage> {
+  return (
+    seams.projectionQueue ??
+    createSqsQueue(
+      createSqsClient(environment),
+      required(environment.SEALPOST_PROJECTION_QUEUE, 'SEALPOST_PROJECTION_QUEUE'),
+    )
+  );
+}
