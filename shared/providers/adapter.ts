@@ -12,7 +12,7 @@ export interface ProviderPorts {
   readonly lambda: LambdaClient;
   /** The guarded fetch for a model provider: it follows no redirect and knows the provider's trusted hosts. */
   readonly fetchFor: (provider: Extract<Provider, { kind: 'openai' | 'bedrock' }>) => typeof fetch;
-  /** Opens a secret sealed for that provider. */
+  /** Opens a secret that was sealed for the provider of this id. */
   readonly openSecret: (provider: string, secret: SealedSecret) => Promise<string>;
   readonly environment: Pick<Environment, 'AWS_REGION' | 'AWS_ENDPOINT_URL_BEDROCK_RUNTIME'>;
   /** For Bedrock; by default those of the Lambda client, so the usual chain of AWS. */

@@ -20,7 +20,7 @@ test('a chain over every kind falls back to the last, and what the others said o
     const status = seen.path.startsWith('/v1/') ? 401 : seen.path.startsWith('/model/') ? 503 : 429;
     json(status, { message: 'secret-words', error: { message: 'secret-words' } })(response, seen);
   };
-  const opened: SealedSecret[] = [];
+  const opened: [string, SealedSecret][] = [];
   const fetched: string[] = [];
   const base = { timeoutSeconds: 10, model: 'm' };
   const providers: Provider[] = [
@@ -38,8 +38,8 @@ test('a chain over every kind falls back to the last, and what the others said o
       fetched.push(provider.id);
       return globalThis.fetch;
     },
-    openSecret: async (secret) => {
-      opened.push(secret);
+    openSecret: async (provider, secret) => {
+      opened.push([provider, secret]);
       return 'key-nobody-may-see';
     },
     environment: { AWS_REGION: 'us-east-1', AWS_ENDPOINT_URL_BEDROCK_RUNTIME: server.url },
@@ -67,7 +67,7 @@ test('a chain over every kind falls back to the last, and what the others said o
     ['function', 'throttled'],
     ['echo', 'completed'],
   ]);
-  expect(opened).toEqual([SEALED]);
+  expect(opened).toEqual([['a', SEALED]]);
   expect(fetched).toEqual(['a', 'b']);
   expect(server.requests.map(({ headers }) => headers.authorization?.slice(0, 30))).toEqual([
     'Bearer key-nobody-may-see',
