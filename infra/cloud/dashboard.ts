@@ -1,0 +1,166 @@
+import { Duration, Stack } from 'aws-cdk-lib';
+import {
+  AlarmStatusWidget,
+  Dashboard as CloudWatchDashboard,
+  GraphWidget,
+  type IMetric,
+  type IWidget,
+  MathExpression,
+  Metric,
+} from 'aws-cdk-lib/aws-cloudwatch';
+import type { IKey } from 'aws-cdk-lib/aws-kms';
+import { Construct } from 'constructs';
+import { tables as definitions, type TableName } from '../../shared/storage/tables.ts';
+import type { Alarms } from './alarms.ts';
+import type { GatewayFunction } from './gateway-function.ts';
+import type { HttpApi } from './http-api.ts';
+import { type Tables, throttles } from './tables.ts';
+import type { FailureQueue, WorkQueue } from './work-queue.ts';
+
+export interface DashboardProps {
+  readonly alarms: Alarms;
+  readonly api: HttpApi;
+  readonly functions: readonly GatewayFunction[];
+  readonly projector: GatewayFunction;
+  readonly queues: readonly WorkQueue[];
+  readonly lost: FailureQueue;
+  readonly tables: Tables;
+  readonly keys: readonly IKey[];
+  readonly metricsNamespace: string;
+}
+
+const period = Duration.minutes(5);
+const sum = { period, statistic: 'Sum' };
+const most = { period, statistic: 'Maximum' };
+
+/** One page for whoever is on duty, from the clients' side down to the tables. */
+export class Dashboard extends Construct {
+  constructor(scope: Construct, id: string, props: DashboardProps) {
+    super(scope, id);
+    const { api, functions, queues, tables } = props;
+    new CloudWatchDashboard(this, 'Dashboard', {
+      dashboardName: Stack.of(this).stackName,
+      defaultInterval: Duration.hours(6),
+      widgets: [
+        [new AlarmStatusWidget({ title: 'Alarms', alarms: [...props.alarms.all], width: 24, height: 4 })],
+        [
+          graph('Requests', [api.api.metricCount({ ...sum, label: 'requests' })]),
+          graph('Refused and failed', [
+            api.api.metricClientError({ ...sum, label: '4xx' }),
+            api.api.metricServerError({ ...sum, label: '5xx' }),
+          ]),
+          graph('Latency, streams included', [
+            api.api.metricLatency({ period, statistic: 'p50', label: 'median' }),
+            api.api.metricLatency({ period, statistic: 'p99', label: 'p99' }),
+          ]),
+        ],
+        [
+          graph(
+            'Tasks and runs',
+            [
+              new MathExpression({
+                expression: `SEARCH('Namespace="${props.metricsNamespace}" Unit=Count', 'Sum', 300)`,
+                usingMetrics: {},
+                label: '',
+                period,
+              }),
+            ],
+            12,
+          ),
+          graph(
+            'Durations',
+            [
+              new MathExpression({
+                expression: `SEARCH('Namespace="${props.metricsNamespace}" Unit=Milliseconds', 'p90', 300)`,
+                usingMetrics: {},
+                label: '',
+                period,
+              }),
+            ],
+            12,
+          ),
+        ],
+        [
+          graph(
+            'Messages waiting',
+            queues.map(({ queue, node }) =>
+              queue.metricApproximateNumberOfMessagesVisible({ ...most, label: node.id }),
+            ),
+          ),
+          graph(
+            'Age of the oldest message',
+            queues.map(({ queue, node }) =>
+              queue.metricApproximateAgeOfOldestMessage({ ...most, label: node.id }),
+            ),
+          ),
+          graph('Dead letters and lost records', [
+            ...queues.map(({ deadLetters, node }) =>
+              deadLetters.metricApproximateNumberOfMessagesVisible({ ...most, label: node.id }),
+            ),
+            props.lost.queue.metricApproximateNumberOfMessagesVisible({ ...most, label: 'stream' }),
+          ]),
+        ],
+        [
+          graph('Lag of the views', [
+            props.projector.function.metric('IteratorAge', { ...most, label: 'iterator age' }),
+          ]),
+          graph(
+            'Errors',
+            functions.map((one) => one.function.metricErrors({ ...sum, label: one.name })),
+          ),
+          graph('Throttles', [
+            ...functions.map((one) => one.function.metricThrottles({ ...sum, label: one.name })),
+            ...names.flatMap((name) =>
+              throttles(tables.of(name)).map((metric) =>
+                metric.with({ label: `${name}: ${metric.metricName}` }),
+              ),
+            ),
+          ]),
+        ],
+        [
+          graph(
+            'Concurrency',
+            functions.map((one) => one.function.metric('ConcurrentExecutions', { ...most, label: one.name })),
+          ),
+          graph(
+            'Duration',
+            functions.map((one) =>
+              one.function.metricDuration({ period, statistic: 'p90', label: one.name }),
+            ),
+          ),
+          graph(
+            'Calls of KMS',
+            props.keys.map(
+              (key) =>
+                new Metric({
+                  namespace: 'AWS/KMS',
+                  metricName: 'SuccessfulRequest',
+                  dimensionsMap: { KeyArn: key.keyArn },
+                  ...sum,
+                  label: key.node.id,
+                }),
+            ),
+          ),
+        ],
+        [
+          graph(
+            'Read units',
+            names.map((name) => tables.of(name).metricConsumedReadCapacityUnits({ ...sum, label: name })),
+            12,
+          ),
+          graph(
+            'Write units',
+            names.map((name) => tables.of(name).metricConsumedWriteCapacityUnits({ ...sum, label: name })),
+            12,
+          ),
+        ],
+      ],
+    });
+  }
+}
+
+const names = Object.keys(definitions) as TableName[];
+
+function graph(title: string, left: IMetric[], width = 8): IWidget {
+  return new GraphWidget({ title, left, width, height: 6, leftYAxis: { min: 0 } });
+}

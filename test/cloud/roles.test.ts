@@ -1,0 +1,309 @@
+import { describe, expect, it } from 'vitest';
+import { type FunctionName, functionNames } from '../../infra/bundle.ts';
+import { keys } from '../../shared/storage/keys.ts';
+import { type Ask, may } from './policy.ts';
+import { type Properties, statement, synthesise } from './synthesise.ts';
+
+const stack = synthesise();
+
+const idOf = (type: string, start: string) => {
+  const found = stack.ofType(type).filter(({ id }) => id.startsWith(start));
+  if (found.length !== 1) throw new Error(`${found.length} resources ${type} ${start}`);
+  return found[0]!.id;
+};
+const tableArn = {
+  state: `<${idOf('AWS::DynamoDB::Table', 'TablesState')}.Arn>`,
+  view: `<${idOf('AWS::DynamoDB::Table', 'TablesView')}.Arn>`,
+  outbox: `<${idOf('AWS::DynamoDB::Table', 'TablesOutbox')}.Arn>`,
+  delegation: `<${idOf('AWS::DynamoDB::Table', 'TablesDelegation')}.Arn>`,
+  registry: `<${idOf('AWS::DynamoDB::Table', 'TablesRegistry')}.Arn>`,
+} as const;
+const keyId = {
+  data: idOf('AWS::KMS::Key', 'SealingKeysDataKey'),
+  card: idOf('AWS::KMS::Key', 'ServerRoleCardKey'),
+  table: idOf('AWS::KMS::Key', 'TablesKey'),
+};
+
+const allowed = (name: FunctionName, ask: Ask) => may(stack.statements(name), ask);
+const onTable = (name: FunctionName, action: string, table: keyof typeof tableArn, partition = 'T#1') =>
+  allowed(name, {
+    action: `dynamodb:${action}`,
+    resource: tableArn[table],
+    context: { 'dynamodb:LeadingKeys': [partition] },
+  });
+const withDataKey = (name: FunctionName, action: string, context: Record<string, string>) =>
+  allowed(name, {
+    action: `kms:${action}`,
+    resource: `<${keyId.data}.Arn>`,
+    context: {
+      ...Object.fromEntries(
+        Object.entries(context).map(([key, value]) => [`kms:EncryptionContext:${key}`, value]),
+      ),
+      'kms:EncryptionContextKeys': Object.keys(context),
+    },
+  });
+const bound = (purpose: string) => ({ client: 'acme', purpose, epoch: '202612' });
+
+describe('the role of each function', () => {
+  it('holds no managed policy', () => {
+    for (const { properties } of stack.ofType('AWS::IAM::Role')) {
+      expect(properties['ManagedPolicyArns']).toBeUndefined();
+    }
+    expect(stack.ofType('AWS::IAM::ManagedPolicy')).toEqual([]);
+  });
+
+  it('is its own', () => {
+    const roles = functionNames.map((name) => JSON.stringify(stack.function(name).properties['Role']));
+    expect(new Set(roles).size).toBe(functionNames.length);
+  });
+
+  it('names every resource, but for calls that know none', () => {
+    const anywhere = functionNames.flatMap((name) =>
+      stack
+        .statements(name)
+        .filter(({ resources }) => resources.some((resource) => resource.includes('*')))
+        .flatMap(({ actions }) => actions),
+    );
+    expect([...new Set(anywhere)].sort()).toEqual([
+      'dynamodb:ListStreams',
+      'xray:PutTelemetryRecords',
+      'xray:PutTraceSegments',
+    ]);
+  });
+
+  it('has no wildcard among its actions', () => {
+    const actions = functionNames.flatMap((name) => stack.statements(name).flatMap((one) => one.actions));
+    expect(actions.filter((action) => action.includes('*'))).toEqual([]);
+  });
+
+  it('reads and writes its own tables only', () => {
+    const anyPartition = [
+      'T#1',
+      'client',
+      'profile',
+      keys.rate('acme', 1).pk,
+      keys.dataKey('acme', 'content', '').pk,
+    ];
+    const touches = (name: FunctionName, action: string) =>
+      (Object.keys(tableArn) as (keyof typeof tableArn)[])
+        .filter((table) => anyPartition.some((partition) => onTable(name, action, table, partition)))
+        .join(' ');
+    const matrix = Object.fromEntries(
+      functionNames.map((name) => [
+        name,
+        {
+          get: touches(name, 'GetItem'),
+          put: touches(name, 'PutItem'),
+          update: touches(name, 'UpdateItem'),
+          delete: touches(name, 'DeleteItem'),
+          scan: touches(name, 'Scan'),
+        },
+      ]),
+    );
+    const none = { get: '', put: '', update: '', delete: '', scan: '' };
+    const all = 'state view registry';
+    expect(matrix).toEqual({
+      rpc: { get: all, put: all, update: 'state registry', delete: 'registry', scan: '' },
+      card: { ...none, get: 'registry' },
+      executor: { ...none, get: all, put: all, update: 'state' },
+      projector: { ...none, get: 'state view', put: 'view' },
+      'projection-retry': { ...none, get: 'state view', put: 'view' },
+      sweeper: { ...none, get: 'state view', put: 'state view', update: 'state' },
+      'dead-letter': { ...none, get: 'state view', put: 'state view', update: 'state' },
+      admin: { get: all, put: all, update: all, delete: all, scan: all },
+    });
+  });
+
+  it('lets rpc count and keep data keys in the registry, and change nothing else there', () => {
+    for (const partition of ['client', 'profile', 'provider', 'settings', 'audit#202612']) {
+      expect(onTable('rpc', 'PutItem', 'registry', partition)).toBe(false);
+      expect(onTable('rpc', 'UpdateItem', 'registry', partition)).toBe(false);
+      expect(onTable('rpc', 'DeleteItem', 'registry', partition)).toBe(false);
+    }
+    expect(onTable('rpc', 'UpdateItem', 'registry', keys.rate('acme', 1).pk)).toBe(true);
+    expect(onTable('rpc', 'DeleteItem', 'registry', keys.stream('acme', 's').pk)).toBe(true);
+    expect(onTable('rpc', 'PutItem', 'registry', keys.dataKey('acme', 'content', '202612').pk)).toBe(true);
+    expect(onTable('rpc', 'DeleteItem', 'registry', keys.dataKey('acme', 'content', '202612').pk)).toBe(
+      false,
+    );
+    expect(onTable('rpc', 'PutItem', 'registry', keys.dataKey('acme', 'secret', '202612').pk)).toBe(false);
+  });
+
+  it('shows token hashes to rpc and admin only', () => {
+    const readers = functionNames.filter((name) =>
+      onTable(name, 'GetItem', 'registry', keys.client('acme').pk),
+    );
+    expect(readers).toEqual(['rpc', 'admin']);
+  });
+
+  it('covers every index that its function queries, and no other', () => {
+    const indexes = Object.fromEntries(
+      functionNames.map((name) => [
+        name,
+        stack
+          .statements(name)
+          .flatMap(({ resources }) => resources)
+          .filter((resource) => resource.includes('/index/'))
+          .map((resource) => resource.split('/index/')[1])
+          .sort()
+          .join(' '),
+      ]),
+    );
+    expect(indexes).toEqual({
+      rpc: 'client context open',
+      card: '',
+      executor: 'context',
+      projector: '',
+      'projection-retry': '',
+      sweeper: 'due',
+      'dead-letter': '',
+      admin: 'client context due open',
+    });
+  });
+
+  it('lets the functions that move runs send to the run queue, and only the projector to its retry queue', () => {
+    const senders = (start: string) => {
+      const resource = `<${idOf('AWS::SQS::Queue', start)}.Arn>`;
+      return functionNames.filter((name) => allowed(name, { action: 'sqs:SendMessage', resource }));
+    };
+    expect(senders('RunsRunQueue17')).not.toContain('card');
+    expect(senders('RunsRunQueue17')).toHaveLength(functionNames.length - 1);
+    expect(senders('ProjectionProjectionQueueC')).toEqual(['projector']);
+    expect(senders('ProjectionLost')).toEqual(['projector']);
+  });
+});
+
+describe('the sealing key', () => {
+  it('is beyond the reach of projector, projection-retry, sweeper, dead-letter and card', () => {
+    const users = functionNames.filter((name) =>
+      stack.statements(name).some(({ resources }) => resources.includes(`<${keyId.data}.Arn>`)),
+    );
+    expect(users).toEqual(['rpc', 'executor', 'admin']);
+    const ofKms = functionNames.filter((name) =>
+      stack.statements(name).some(({ actions }) => actions.includes('kms:Decrypt')),
+    );
+    expect(ofKms).toEqual(['rpc', 'executor', 'admin']);
+  });
+
+  it('opens for each function only what its purpose is', () => {
+    const uses = (name: FunctionName, action: string) =>
+      ['content', 'working', 'push', 'secret', 'dedup'].filter((purpose) =>
+        withDataKey(name, action, bound(purpose)),
+      );
+    expect(uses('rpc', 'GenerateDataKey')).toEqual(['content', 'dedup']);
+    expect(uses('rpc', 'Decrypt')).toEqual(['content', 'dedup']);
+    expect(uses('executor', 'GenerateDataKey')).toEqual(['content']);
+    expect(uses('executor', 'Decrypt')).toEqual(['content', 'secret']);
+    expect(uses('admin', 'GenerateDataKey')).toEqual(['secret']);
+    expect(uses('admin', 'Decrypt')).toEqual(['secret']);
+  });
+
+  it('needs the whole encryption context and nothing besides', () => {
+    expect(withDataKey('rpc', 'Decrypt', bound('content'))).toBe(true);
+    expect(withDataKey('rpc', 'Decrypt', {})).toBe(false);
+    expect(withDataKey('rpc', 'Decrypt', { purpose: 'content' })).toBe(false);
+    expect(withDataKey('rpc', 'Decrypt', { purpose: 'content', client: 'acme' })).toBe(false);
+    expect(withDataKey('rpc', 'Decrypt', { ...bound('content'), more: 'x' })).toBe(false);
+  });
+
+  it('says the same in its own policy, to exactly those roles, and keeps the account itself from using it', () => {
+    const policy = stack.resources.find(({ id }) => id === keyId.data)!.properties['KeyPolicy'];
+    const statements = policy.Statement as Properties[];
+    const [administers, ...uses] = statements;
+    expect(JSON.stringify(administers!['Principal'])).toContain(':root');
+    const forbidden = [
+      'kms:Decrypt',
+      'kms:GenerateDataKey',
+      'kms:Encrypt',
+      'kms:CreateGrant',
+      'kms:ReEncryptFrom',
+    ];
+    for (const action of forbidden) {
+      expect(may([statement(administers!)], { action, resource: '*' })).toBe(false);
+    }
+    for (const use of uses) {
+      expect(JSON.stringify(use['Principal'])).toMatch(/Rpc|Executor|Admin/);
+      expect(use['Condition'].StringEquals['kms:EncryptionContext:purpose']).not.toHaveLength(0);
+    }
+    expect(uses).toHaveLength(4);
+  });
+
+  it('rotates, as does the key of the tables', () => {
+    for (const id of [keyId.data, keyId.table]) {
+      const { properties, deletionPolicy } = stack.resources.find((resource) => resource.id === id)!;
+      expect(properties['EnableKeyRotation']).toBe(true);
+      expect(deletionPolicy).toBe('Retain');
+    }
+  });
+});
+
+describe('the key of the tables', () => {
+  it('stands in no role, and works only through DynamoDB, for the account itself', () => {
+    const named = functionNames.filter((name) =>
+      JSON.stringify(stack.statements(name)).includes(keyId.table),
+    );
+    expect(named).toEqual([]);
+    const policy = stack.resources.find(({ id }) => id === keyId.table)!.properties['KeyPolicy'];
+    const through = (policy.Statement as Properties[]).find(
+      (one) => one['Sid'] === 'UsedThroughTheTablesOnly',
+    )!;
+    expect(Object.keys(through['Condition'].StringEquals).sort()).toEqual([
+      'kms:CallerAccount',
+      'kms:ViaService',
+    ]);
+    const others = (policy.Statement as Properties[]).filter((one) => one !== through).map(statement);
+    expect(may(others, { action: 'kms:Decrypt', resource: '*' })).toBe(false);
+  });
+});
+
+describe('the card key', () => {
+  it('signs with ES256 for card and rpc only', () => {
+    const signers = functionNames.filter((name) =>
+      allowed(name, {
+        action: 'kms:Sign',
+        resource: `<${keyId.card}.Arn>`,
+        context: { 'kms:SigningAlgorithm': 'ECDSA_SHA_256', 'kms:MessageType': 'DIGEST' },
+      }),
+    );
+    expect(signers).toEqual(['rpc', 'card']);
+    const { properties } = stack.resources.find(({ id }) => id === keyId.card)!;
+    expect(properties).toMatchObject({ KeySpec: 'ECC_NIST_P256', KeyUsage: 'SIGN_VERIFY' });
+  });
+
+  it('is not made when cards are not signed', () => {
+    const unsigned = synthesise({ signCards: 'false' });
+    expect(unsigned.ofType('AWS::KMS::Key')).toHaveLength(2);
+    expect(unsigned.function('card').properties['Environment'].Variables).not.toHaveProperty(
+      'SEALPOST_CARD_KEY',
+    );
+  });
+});
+
+describe('providers', () => {
+  it('reach no function and no model that the deployment did not name', () => {
+    const actions = stack.statements('executor').flatMap((one) => one.actions);
+    expect(actions.filter((action) => /^(lambda|bedrock):/.test(action))).toEqual([]);
+  });
+
+  it('reach the functions and models that it names, from the executor alone', () => {
+    const named = synthesise({
+      functionProviders: 'agents-*, one',
+      bedrockModels: ['amazon.nova-lite-v1:0', 'eu.anthropic.claude-x'],
+    });
+    const here = '<AWS::Region>:<AWS::AccountId>';
+    const can = (name: FunctionName, action: string, resource: string) =>
+      may(named.statements(name), { action, resource: `arn:<AWS::Partition>:${resource}` });
+    expect(can('executor', 'lambda:InvokeFunction', `lambda:${here}:function:agents-x`)).toBe(true);
+    expect(can('executor', 'lambda:InvokeFunction', `lambda:${here}:function:one`)).toBe(true);
+    expect(can('executor', 'lambda:InvokeFunction', `lambda:${here}:function:two`)).toBe(false);
+    expect(can('rpc', 'lambda:InvokeFunction', `lambda:${here}:function:one`)).toBe(false);
+    const model = (id: string, region = '<AWS::Region>') => `bedrock:${region}::foundation-model/${id}`;
+    expect(can('executor', 'bedrock:InvokeModel', model('amazon.nova-lite-v1:0'))).toBe(true);
+    expect(can('executor', 'bedrock:InvokeModel', model('amazon.nova-pro-v1:0'))).toBe(false);
+    expect(can('executor', 'bedrock:InvokeModel', model('anthropic.claude-x', 'eu-north-1'))).toBe(true);
+    expect(
+      can('executor', 'bedrock:InvokeModel', `bedrock:${here}:inference-profile/eu.anthropic.claude-x`),
+    ).toBe(true);
+    expect(named.findings).toEqual([]);
+  });
+});
