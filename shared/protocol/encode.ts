@@ -16,7 +16,7 @@ import type {
 
 /**
  * The ProtoJSON of a message: JSON names in the order of the proto, defaults left out but for REQUIRED, `optional`
- * and oneof fields that are set, no null outside `data` and `metadata`, nothing the proto does not know. Throws a
+ * and oneof fields that are set (and `list` of a security requirement), no null outside `data` and `metadata`, nothing the proto does not know. Throws a
  * TypeError on a value that has no encoding (an unknown state, a missing REQUIRED message): that is our own fault
  * and must never reach a peer.
  */
@@ -85,8 +85,13 @@ function encodeFields(name: MessageName, message: Fields, keptWhenEmpty?: string
   for (const [json, field] of fieldsOf(name)) {
     const value = message[json] ?? (field.type === 'value' ? message[json] : undefined);
     if (value === undefined) {
-      if (field.required) out[json] = requiredDefault(name, json, field);
-    } else if (json === keptWhenEmpty || !hasImplicitPresence(field) || !isEmpty(value)) {
+      if (field.required || field.alwaysWritten) out[json] = requiredDefault(name, json, field);
+    } else if (
+      json === keptWhenEmpty ||
+      field.alwaysWritten ||
+      !hasImplicitPresence(field) ||
+      !isEmpty(value)
+    ) {
       out[json] = encodeField(field, value);
     }
   }

@@ -39,6 +39,8 @@ export interface Field {
   readonly filled?: 'request' | 'always';
   /** Elements that may not be blank: extension URIs. */
   readonly noBlanks?: true;
+  /** Written also when empty: readers of cards expect `{list: []}` for a scheme without scopes. */
+  readonly alwaysWritten?: true;
   /** Bounds of an int32. */
   readonly min?: number;
   readonly max?: number;
@@ -188,7 +190,7 @@ export const FIELDS: {
     token: string,
     authentication: { type: 'AuthenticationInfo' },
   },
-  StringList: { list: strings },
+  StringList: { list: { ...strings, alwaysWritten: true } },
   SecurityRequirement: { schemes: { type: 'StringList', map: true } },
   SecurityScheme: {
     apiKeySecurityScheme: oneof('scheme', 'APIKeySecurityScheme'),
