@@ -73,8 +73,8 @@ function judgeCancellation(operation: string, reasons: readonly CancellationReas
   if (passing !== undefined) return { kind: 'again', why: passing };
   const failed = codes.flatMap((code, at) => (code === 'ConditionalCheckFailed' ? [at] : []));
   if (failed.length === 0) return { kind: 'again', why: 'cancelled without a reason' };
-  const items = reasons.map(({ Item }, at) =>
-    Item === undefined || !failed.includes(at) || Object.keys(Item).length === 0 ? undefined : fromItem(Item),
+  const items = reasons.map(({ Item }) =>
+    Item === undefined || Object.keys(Item).length === 0 ? undefined : fromItem(Item),
   );
   return { kind: 'refused', outcome: { kind: 'refused', items, failed } };
 }

@@ -69,6 +69,16 @@ describe('a sealed value', () => {
       fc.property(key, plaintext, binding, binding, nonce, (k, p, here, there, n) => {
         fc.pre(JSON.stringify(fieldsOf(here)) !== JSON.stringify(fieldsOf(there)));
         expect(() => open(k, seal(k, p, here, n), there)).toThrow(SealBroken);
+        // One field at a time.
+        for (const near of [
+          { ...here, table: there.table },
+          { ...here, key: { ...here.key, pk: there.key.pk } },
+          { ...here, key: { ...here.key, sk: there.key.sk } },
+          { ...here, attribute: there.attribute },
+        ]) {
+          if (JSON.stringify(fieldsOf(near)) === JSON.stringify(fieldsOf(here))) continue;
+          expect(() => open(k, seal(k, p, here, n), near)).toThrow(SealBroken);
+        }
       }),
     );
   });

@@ -174,13 +174,14 @@ describe('a read', () => {
   });
 });
 
-describe('a server that hangs', () => {
-  async function hanging(answers: readonly (string | undefined)[]) {
+describe('a server in trouble', () => {
+  async function hanging(answers: readonly (string | number | undefined)[], clock = systemClock) {
     let calls = 0;
     const server = createServer((request, response) => {
       request.resume();
       const answer = answers[calls++];
-      if (answer !== undefined) {
+      if (typeof answer === 'number') response.writeHead(answer).end('{}');
+      else if (answer !== undefined) {
         response.writeHead(200, { 'content-type': 'application/x-amz-json-1.0' }).end(answer);
       }
     });
@@ -191,7 +192,7 @@ describe('a server that hangs', () => {
       AWS_ENDPOINT_URL_DYNAMODB: `http://127.0.0.1:${port}`,
     });
     return {
-      store: createDynamoStore({ client, tables: rig.tables, clock: systemClock, random: systemRandom }),
+      store: createDynamoStore({ client, tables: rig.tables, clock, random: systemRandom }),
       calls: () => calls,
       [Symbol.dispose]() {
         client.destroy();
@@ -201,7 +202,16 @@ describe('a server that hangs', () => {
     };
   }
 
-  it('is given up at the deadline, in the middle of a call', async () => {
+  it('is asked again only after a wait of the store, never by the client on its own', async () => {
+    const clock = steppedClock();
+    using server = await hanging(Array(100).fill(500), clock);
+    await expect(server.store.get('state', { pk: 'a', sk: 'b' })).rejects.toMatchObject({
+      tag: 'StoreUnavailable',
+    });
+    expect(server.calls()).toBe(clock.slept.length + 1);
+  });
+
+  it('that hangs is given up at the deadline, in the middle of a call', async () => {
     using server = await hanging([]);
     const started = performance.now();
     const deadline = Date.now() + 300;
@@ -212,13 +222,13 @@ describe('a server that hangs', () => {
     expect(server.calls()).toBe(1);
   });
 
-  it('is asked again after two seconds', async () => {
+  it('that hangs is asked again after two seconds', async () => {
     using server = await hanging([undefined, '{"Item":{"pk":{"S":"a"},"sk":{"S":"b"}}}']);
     expect(await server.store.get('state', { pk: 'a', sk: 'b' })).toEqual({ pk: 'a', sk: 'b' });
     expect(server.calls()).toBe(2);
   });
 
-  it('an answer that was cut short counts as lost', async () => {
+  it('whose answer was cut short counts as not having answered', async () => {
     using server = await hanging(['{"Item":{"pk":{"S":', '{"Item":{"pk":{"S":"a"},"sk":{"S":"b"}}}']);
     expect(await server.store.get('state', { pk: 'a', sk: 'b' })).toEqual({ pk: 'a', sk: 'b' });
   });

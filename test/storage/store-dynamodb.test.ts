@@ -316,7 +316,9 @@ describe('a query', () => {
     const input = { table: 'state', partition } as const;
     const odd = { ...input, filter: [{ attribute: 'ds', is: 'absent' }] } as const;
     expect(await store.count(input)).toBe(20);
-    expect(await store.count({ ...input, limit: 3 })).toBe(20);
+    const { store: counted, faults } = rig.another();
+    expect(await counted.count({ ...input, limit: 3 })).toBe(20);
+    expect(faults.calls).toHaveLength(1);
     expect(await store.count(odd)).toBe(10);
     expect(await store.count(input, 7)).toBe(7);
     expect(await store.count(odd, 7)).toBe(7);
