@@ -33,7 +33,15 @@ export async function countRequest(
     table: 'registry',
     key: keys.rate(client, minute),
     changes: { add: { requests: 1 }, set: { ttl: Math.ceil(minute / 1000) + 300 } },
-    when: [],
+    // A counter starts by itself: it may be there or not.
+    when: [
+      {
+        any: [
+          { attribute: 'pk', is: 'present' },
+          { attribute: 'pk', is: 'absent' },
+        ],
+      },
+    ],
   });
   const requests = outcome.kind === 'done' ? Number(outcome.item?.['requests'] ?? 0) : 0;
   if (requests <= perMinute) return { kind: 'within' };
