@@ -1,9 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { SecureContext } from 'node:tls';
-import { request } from 'undici';
 import type { Cutoff } from './cutoff.ts';
 import { type Failure, failureOf, type Phase } from './outcome.ts';
 import { destroyAgent, type PinnedTarget, type Progress, pinnedAgent } from './pinned.ts';
+import { request } from './undici.ts';
 
 /** What is sent. Headers are checked, the URL and its addresses vetted, before it comes here. */
 export interface Message {
@@ -44,9 +44,8 @@ export async function openExchange(
     endedBy(limit, progress.phase) ?? failureOf(error, progress.phase);
   limit.signal.addEventListener('abort', close, { once: true });
   try {
-    const answer = await request(message.url, {
+    const answer = await request(agent, message.url, {
       body: message.body ?? null,
-      dispatcher: agent,
       headers: { ...message.headers },
       method: message.method,
       signal: limit.signal,

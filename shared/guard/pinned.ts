@@ -1,7 +1,7 @@
 import { BlockList, isIPv6, type LookupFunction, Socket } from 'node:net';
 import type { SecureContext } from 'node:tls';
-import { Agent, buildConnector } from 'undici';
 import { GuardFault, type Phase } from './outcome.ts';
+import { Agent, buildConnector } from './undici.ts';
 
 /** Where one request goes: the name stays for SNI, Host and the certificate, the addresses are all it may reach. */
 export interface PinnedTarget {
