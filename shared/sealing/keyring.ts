@@ -91,6 +91,8 @@ export function createKeyring(parts: KeyringParts): Keyring {
     if (stored !== undefined) return unwrap(stored, context);
     try {
       const { plaintext, wrapped } = await keyService.generate(context);
+      // Before it is stored: a key of another size would stand there for the whole month.
+      checked(plaintext);
       const outcome = await store.write({
         kind: 'put',
         table: 'registry',
@@ -98,7 +100,7 @@ export function createKeyring(parts: KeyringParts): Keyring {
         when: [{ attribute: 'pk', is: 'absent' }],
       });
       if (outcome.kind === 'refused') return await unwrap(outcome.items[0] ?? (await read(context)), context);
-      return checked(plaintext);
+      return plaintext;
     } catch (error) {
       throw unavailable(error);
     }

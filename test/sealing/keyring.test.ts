@@ -37,6 +37,25 @@ describe('a data key', () => {
     });
   });
 
+  it('of this month is unwrapped by a function that starts cold, and no other is made', async () => {
+    const { registry, keyService, ring } = setUp();
+    const { key } = await ring().current('acme', 'content');
+    expect(await ring().current('acme', 'content')).toEqual({ epoch: '202610', key });
+    expect(keyService.calls).toEqual(['generate', 'unwrap']);
+    expect(registry.calls).toEqual(['get', 'write', 'get']);
+  });
+
+  it('of another size than 32 bytes is not stored', async () => {
+    const { registry, keyService, clock } = setUp();
+    const short = {
+      ...keyService,
+      generate: async () => ({ plaintext: new Uint8Array(16), wrapped: new Uint8Array(9) }),
+    };
+    const keyring = createKeyring({ store: registry, keyService: short, clock });
+    await expect(keyring.current('acme', 'content')).rejects.toThrow();
+    expect(registry.items.size).toBe(0);
+  });
+
   it('is another one for each client, purpose and month', async () => {
     const { clock, ring } = setUp();
     const keyring = ring();
