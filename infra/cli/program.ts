@@ -1,0 +1,117 @@
+import { Command, CommanderError, Option } from 'commander';
+import { CommandFailure } from './command-failure.ts';
+import {
+  addClientCommands,
+  addProfileCommands,
+  addProviderCommands,
+  addSettingsCommands,
+  addTaskCommands,
+  type CommandParts,
+  type Request,
+} from './commands.ts';
+import { printable, type Row } from './render.ts';
+import type { Surroundings } from './surroundings.ts';
+import { findTarget, type TargetOptions } from './target.ts';
+
+/**
+ * The administrator's command line (design §2, §9). Gives the exit code: 0, or 1 for whatever went wrong. With `--json`
+ * the standard output is one JSON value and nothing else: the result, or `{"error":{"code","message","field"?}}`.
+ */
+export async function runCommandLine(words: readonly string[], around: Surroundings): Promise<number> {
+  const json = words.includes('--json');
+  const program = createProgram(around, json);
+  try {
+    await program.parseAsync(words, { from: 'user' });
+    return 0;
+  } catch (error) {
+    if (error instanceof CommanderError && error.exitCode === 0) return 0;
+    const failure = asFailure(error);
+    if (!failure) throw error;
+    report(failure, around, json);
+    return 1;
+  }
+}
+
+function createProgram(around: Surroundings, json: boolean): Command {
+  const program = new Command('admin')
+    .description('Administer a gateway: clients, profiles, providers, settings, tasks.')
+    .exitOverride()
+    .configureOutput({
+      writeOut: around.write,
+      // A mistake is reported once, by us; help that was not asked for belongs to people.
+      writeErr: (text) => (json ? undefined : around.writeError(text)),
+      outputError: () => {},
+    });
+  const groups = new Map<string, Command>(
+    Object.entries(groupDescriptions).map(([name, description]) => [
+      name,
+      program.command(name).description(description),
+    ]),
+  );
+  const command: CommandParts['command'] = (group, usage, description, ask) =>
+    withTarget(groups.get(group)!.command(usage).description(description)).action(
+      async (...given: unknown[]) => {
+        const own = given.at(-1) as Command;
+        const options = own.opts<TargetOptions & Readonly<Record<string, unknown>>>();
+        const request = await ask(own.args, options);
+        const target = await findTarget(options, around);
+        showResult(request, (await target(request.operation, request.input)) as Row, around, json);
+      },
+    );
+  const parts: CommandParts = { around, command };
+  addClientCommands(parts);
+  addProfileCommands(parts);
+  addProviderCommands(parts);
+  addSettingsCommands(parts);
+  addTaskCommands(parts);
+  return program;
+}
+
+const groupDescriptions: Readonly<Record<string, string>> = {
+  client: 'remote callers and their tokens',
+  profile: 'what clients can send messages to',
+  provider: 'what profiles call',
+  settings: 'what holds for the whole installation',
+  task: 'what operators may see and mend of tasks',
+};
+
+/** On each command, so that they may stand after it. */
+function withTarget(command: Command): Command {
+  return command
+    .option('--json', 'print the result as JSON and nothing else')
+    .addOption(
+      new Option('--url <url>', 'the gateway at this URL (token in SEALPOST_ADMIN_TOKEN)').conflicts([
+        'data',
+        'stack',
+      ]),
+    )
+    .addOption(new Option('--data <folder>', 'the gateway that runs on this data folder').conflicts('stack'))
+    .option('--stack <name>', 'the gateway that was deployed as this stack')
+    .option('--region <region>', 'of the stack')
+    .option('--aws-profile <name>', 'AWS profile to sign with');
+}
+
+function showResult(request: Request, result: Row, around: Surroundings, json: boolean): void {
+  if (json) {
+    around.write(`${JSON.stringify(result)}\n`);
+    return;
+  }
+  around.write(request.show(result));
+  const warnings = result['warnings'];
+  for (const warning of Array.isArray(warnings) ? warnings : [])
+    around.writeError(`Warning: ${printable(String(warning))}\n`);
+}
+
+function report(failure: CommandFailure, around: Surroundings, json: boolean): void {
+  const { code, message, field } = failure;
+  if (json)
+    around.write(`${JSON.stringify({ error: { code, message, ...(field !== undefined && { field }) } })}\n`);
+  else around.writeError(`Error: ${printable(message)}\n`);
+}
+
+function asFailure(error: unknown): CommandFailure | undefined {
+  if (error instanceof CommandFailure) return error;
+  if (error instanceof CommanderError)
+    return new CommandFailure('USAGE', error.message.replace(/^error: /, ''));
+  return undefined;
+}

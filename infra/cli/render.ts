@@ -1,0 +1,30 @@
+import Table from 'cli-table3';
+
+/** Results as people read them. Names and texts are data: control characters in them must not reach the terminal. */
+export type Row = Readonly<Record<string, unknown>>;
+
+/** One line a record; `columns` are fields, shown as headings. */
+export function table(columns: readonly string[], rows: readonly Row[]): string {
+  if (rows.length === 0) return 'none\n';
+  const shown = new Table({ head: [...columns], style: { head: [], border: [] } });
+  for (const row of rows) shown.push(columns.map((column) => cell(row[column])));
+  return `${shown.toString()}\n`;
+}
+
+/** One line a field, in the order in which the gateway answered them. */
+export function record(row: Row): string {
+  const shown = new Table({ style: { head: [], border: [] }, colWidths: [null, 80], wordWrap: true });
+  for (const [field, value] of Object.entries(row)) shown.push([field, cell(value)]);
+  return `${shown.toString()}\n`;
+}
+
+function cell(value: unknown): string {
+  if (value === undefined || value === null) return '';
+  if (Array.isArray(value)) return value.map(cell).join(', ');
+  return printable(typeof value === 'object' ? JSON.stringify(value) : String(value));
+}
+
+/** Line ends of a text stay. */
+export function printable(text: string): string {
+  return text.replaceAll(/[^\P{Cc}\n]/gu, ' ');
+}

@@ -1,0 +1,11 @@
+/** What the command line has around it; tests hand in their own. */
+export interface Surroundings {
+  /** Results, and with `--json` nothing else. */
+  readonly write: (text: string) => void;
+  /** Everything that is for people only. */
+  readonly writeError: (text: string) => void;
+  readonly readInput: () => Promise<string>;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  /** What relative paths start from. */
+  readonly folder: string;
+}
