@@ -23,7 +23,14 @@ let handler: ReturnType<typeof createHandler>;
 beforeEach(() => {
   store = createMemoryStore();
   log = recordingLog();
-  handler = createHandler(environment, { store, log, keyService, clock: testClock(), random: testRandom() });
+  handler = createHandler(environment, {
+    store,
+    log,
+    keyService,
+    clock: testClock(),
+    random: testRandom(),
+    runQueue: { send: async () => {} },
+  });
 });
 
 const event = (body: string | null, change: Partial<AdminEvent> = {}): AdminEvent => ({
