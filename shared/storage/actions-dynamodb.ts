@@ -5,7 +5,7 @@ import type {
   TransactWriteItem,
   UpdateItemCommandInput,
 } from '@aws-sdk/client-dynamodb';
-import { conditionExpression, createTerms, type Terms, updateExpression } from './expressions.ts';
+import { conditionExpression, createTerms, type Terms, updateExpression } from './expressions-dynamodb.ts';
 import type { Action, Condition } from './port.ts';
 import type { TableName } from './tables.ts';
 import { toAttributes, toKey } from './values-dynamodb.ts';

@@ -5,7 +5,7 @@ import type {
   QueryCommandOutput,
   ScanCommandOutput,
 } from '@aws-sdk/client-dynamodb';
-import { conditionExpression, createTerms, keyExpression } from './expressions.ts';
+import { conditionExpression, createTerms, keyExpression } from './expressions-dynamodb.ts';
 import type { Key, Page, QueryInput, StoredItem } from './port.ts';
 import type { TableName } from './tables.ts';
 import { fromItem, fromPosition, toAttributes, toKey } from './values-dynamodb.ts';

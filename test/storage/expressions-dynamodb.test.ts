@@ -4,7 +4,7 @@ import {
   createTerms,
   keyExpression,
   updateExpression,
-} from '../../shared/storage/expressions.ts';
+} from '../../shared/storage/expressions-dynamodb.ts';
 import type { Condition } from '../../shared/storage/index.ts';
 
 describe('expressions', () => {
