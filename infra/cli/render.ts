@@ -11,11 +11,27 @@ export function table(columns: readonly string[], rows: readonly Row[]): string 
   return `${shown.toString()}\n`;
 }
 
-/** One line a field, in the order in which the gateway answered them. */
+/** One line a field, in the order in which the gateway answered them; lists of records follow as tables of their own. */
 export function record(row: Row): string {
   const shown = new Table({ style: { head: [], border: [] }, colWidths: [null, 80], wordWrap: true });
-  for (const [field, value] of Object.entries(row)) shown.push([field, cell(value)]);
-  return `${shown.toString()}\n`;
+  const lists: string[] = [];
+  for (const [field, value] of Object.entries(row)) {
+    if (isList(value)) lists.push(`${field}\n${table(columnsOf(value), value)}`);
+    else shown.push([field, cell(value)]);
+  }
+  return [`${shown.toString()}\n`, ...lists].join('\n');
+}
+
+function isList(value: unknown): value is readonly Row[] {
+  return (
+    Array.isArray(value) &&
+    value.length > 0 &&
+    value.every((entry) => typeof entry === 'object' && entry !== null)
+  );
+}
+
+function columnsOf(rows: readonly Row[]): string[] {
+  return [...new Set(rows.flatMap((row) => Object.keys(row)))];
 }
 
 function cell(value: unknown): string {

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { done, failed, notFound, type OperationParts, type Operations, operation } from './operation.ts';
 
 /**
- * What operators may do with tasks; `shared/tasks` implements it. Answers are plain JSON without any content: states,
+ * What operators may do with tasks; `shared/runs` implements it. Answers are plain JSON without any content: states,
  * revisions, sizes and times only (P10). Undefined: there is no such task.
  */
 export interface TaskOperations {

@@ -18,7 +18,15 @@ export function createInstallation(change: Partial<AdminParts> = {}) {
   const random = testRandom();
   const secrets = createSecretBox(createSealer({ keyring: testKeyring(), random }));
   const tasks: TaskOperations = {
-    show: async (id) => (id === 'known' ? { task: id, state: 'TASK_STATE_WORKING', revision: 2 } : undefined),
+    show: async (id) =>
+      id === 'known'
+        ? {
+            task: id,
+            state: 'TASK_STATE_WORKING',
+            revision: 2,
+            revisions: [{ revision: 1 }, { revision: 2, state: 'x' }],
+          }
+        : undefined,
     rebuild: async (id) => (id === 'known' ? { revisions: 2 } : undefined),
     repair: async () => ({ tasks: 3, sent: 1 }),
   };

@@ -109,7 +109,10 @@ describe('the command line', () => {
     const put = await run('profile put -', { input: profileFile });
     expect(put.err).toBe('Warning: providers[0]: there is no provider "echo"\n');
     expect((await run('settings show')).out).toMatch(/│ maxParts +│ 100 +│ default +│/);
-    expect((await run('task show known')).out).toMatch(/│ revision +│ 2 +│/);
+    const task = (await run('task show known')).out;
+    expect(task).toMatch(/│ revision +│ 2 +│/);
+    expect(task).toMatch(/revisions\n┌/);
+    expect(task).toMatch(/│ 2 +│ x +│/);
   });
 
   it('keeps control characters of stored names from the terminal', async () => {
