@@ -2,6 +2,9 @@ import { isOwnHeader } from './credential.ts';
 import type { CallPolicy, Guard, StreamCall } from './guard.ts';
 import { ExchangeError, type Failure, type OpenStream } from './outcome.ts';
 
+/** What other folders call the shape of `fetch`; the name of the real one is forbidden there. */
+export type Fetch = typeof fetch;
+
 /** The bounds of every call made through one fetch; see {@link StreamCall}. */
 export interface GuardedFetchOptions {
   readonly policy: CallPolicy;
@@ -20,7 +23,7 @@ const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PAT
  * what may pass (the AI SDK retries that), and with the `ExchangeError` itself for what will not: a refusal, a
  * redirect, an answer that is malformed, too large or compressed.
  */
-export function guardedFetch(guard: Guard, options: GuardedFetchOptions): typeof fetch {
+export function guardedFetch(guard: Guard, options: GuardedFetchOptions): Fetch {
   return async (input, init) => {
     const request = input instanceof Request ? input : undefined;
     const signal = init?.signal ?? request?.signal;

@@ -1,6 +1,6 @@
 export { type AnswersVerdict, classifyAddress, classifyAnswers } from './addresses.ts';
 export { checkCredential, checkHeaders } from './credential.ts';
-export { type GuardedFetchOptions, guardedFetch } from './fetch.ts';
+export { type Fetch, type GuardedFetchOptions, guardedFetch } from './fetch.ts';
 export {
   type AdministeredPolicy,
   type CallPolicy,
