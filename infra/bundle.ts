@@ -73,6 +73,7 @@ function bundle(name: FunctionName, entry: string, directory: string): Bundle {
     minify: true,
     // The ES module builds of the SDK's clients: three of them weigh 390 KB so, 629 KB by the default order.
     mainFields: ['module', 'main'],
+    alias: { '@aws-sdk/credential-provider-node': resolve(import.meta.dirname, 'lambda-credentials.ts') },
     // CommonJS packages inside an ES module still ask for Node's own modules with `require`.
     banner: {
       js: "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);",
@@ -89,4 +90,13 @@ function bundle(name: FunctionName, entry: string, directory: string): Bundle {
   if (bytes === undefined) throw new Error(`function ${name} left no bundle`);
   writeFileSync(join(directory, 'meta.json'), JSON.stringify(built.metafile));
   return { name, directory, bytes, metafile: built.metafile };
+}
+
+// `npm run bundle`: into dist/, with the sizes.
+if (import.meta.main) {
+  for (const { name, bytes } of bundleAll(resolve(import.meta.dirname, '..', 'dist'))) {
+    const limit = sizeLimit(name);
+    const bound = limit === undefined ? '' : ` of ${limit / KILOBYTE}`;
+    console.log(`${name.padEnd(20)}${(bytes / KILOBYTE).toFixed(0).padStart(6)}${bound} KB`);
+  }
 }

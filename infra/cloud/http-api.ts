@@ -60,6 +60,8 @@ export class HttpApi extends Construct {
         accessLogFormat: AccessLogFormat.custom(ACCESS_LOG),
       },
     });
+    // Its own output of its address, beside ours.
+    this.api.node.tryRemoveChild('Endpoint');
     this.domain =
       parameters.domainName === undefined
         ? undefined
