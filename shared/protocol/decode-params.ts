@@ -18,7 +18,7 @@ export interface DecodeOptions {
  * Reads the `params` of a request into memory (decisions "Encoding"). Absent and null params count as `{}`. Strict in
  * what the protocol requires, open to what it does not know: unknown fields are ignored, parts of unknown kinds are
  * left out and told in `notices`. `data` and `metadata` come back as they were given, numbers as doubles, nested at
- * most 64 levels; ids have at most 256 characters. Never throws on any JSON value; at most 20 violations are told.
+ * most 64 levels; ids have at most 256 characters, lists at most 10,000 elements. Never throws on any JSON value; at most 20 violations are told.
  */
 export function decodeParams<M extends Method>(
   method: M,

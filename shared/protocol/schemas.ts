@@ -23,6 +23,12 @@ export function schemaOf<M extends MessageName>(name: M, mode: Mode): z.ZodType<
 
 const built = new Map<string, z.ZodType>();
 
+/**
+ * Elements of one list. A body of 2 MB has room for 700,000 empty parts, and telling what is wrong with each would take
+ * seconds: a longer list is refused before its elements are looked at.
+ */
+export const MAX_LIST_LENGTH = 10_000;
+
 /** Where an unknown kind of part stands until `settle` drops it; no peer can set it, only known names are read. */
 export const UNREAD_PART = '$unread';
 
@@ -107,6 +113,10 @@ function readField(
     ctx.addIssue({ code: 'custom', message: 'is given twice', path: [json] });
   }
   const value = named !== undefined ? named : other;
+  if (field.repeated && Array.isArray(value) && value.length > MAX_LIST_LENGTH) {
+    const message = `must have at most ${MAX_LIST_LENGTH} elements`;
+    ctx.addIssue({ code: 'custom', message, path: [json] });
+  }
   if (value !== undefined && !isAbsentByDefault(field, value)) return value;
   return mode === 'response' ? peerDefault(field) : undefined;
 }

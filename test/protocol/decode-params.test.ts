@@ -66,6 +66,13 @@ const WRONG: readonly Row[] = [
     'message.parts',
     'must be a list',
   ],
+  [
+    'parts by the thousands',
+    'SendMessage',
+    send({ parts: Array.from({ length: 10_001 }, () => ({})) }),
+    'message.parts',
+    'must have at most 10000 elements',
+  ],
   ['a part that is a string', 'SendMessage', withPart('hi'), 'message.parts[0]', 'must be an object'],
   ['a null part', 'SendMessage', withPart(null), 'message.parts[0]', 'must be an object'],
   ['an empty part', 'SendMessage', withPart({}), 'message.parts[0]', 'has no content'],
@@ -495,6 +502,11 @@ describe('decodeParams takes', () => {
       '[{"data":{"__proto__":{"polluted":1},"constructor":2}}]',
     );
     expect(({} as { polluted?: number }).polluted).toBeUndefined();
+  });
+
+  test('own members only, never inherited ones', () => {
+    const params = Object.assign(Object.create({ tenant: 'x', historyLength: 1 }), { id: 't' });
+    expect(value('GetTask', params)).toEqual({ id: 't' });
   });
 
   test('a message with a part of an unknown kind, without that part, and tells which', () => {

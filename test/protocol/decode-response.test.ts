@@ -118,6 +118,13 @@ describe('reading a peer’s answer', () => {
     });
   });
 
+  test('refuses a list that is longer than any use, without looking at its elements', () => {
+    const history = Array.from({ length: 10_001 }, () => ({}));
+    expect(decodeResponse('GetTask', { ...TASK, history })).toMatchObject({
+      error: { violations: [{ field: 'history', description: 'must have at most 10000 elements' }] },
+    });
+  });
+
   test('takes a task with no message, no artifacts, no history and no timestamp', () => {
     expect(decodeResponse('GetTask', { id: 't', status: { state: 3 } })).toEqual({
       ok: true,

@@ -17,6 +17,7 @@ import {
   METHODS,
   negotiateVersion,
   type Task,
+  TERMINAL_STATES,
 } from '../../shared/protocol/index.ts';
 
 const MESSAGE = { messageId: 'm', role: 'ROLE_USER', parts: [{ text: 'hi' }] };
@@ -46,6 +47,12 @@ describe('where prose and proto disagree the proto wins:', () => {
 
   test('2. INPUT_REQUIRED and AUTH_REQUIRED are interrupted and not terminal', () => {
     expect([...INTERRUPTED_STATES]).toEqual(['TASK_STATE_INPUT_REQUIRED', 'TASK_STATE_AUTH_REQUIRED']);
+    expect([...TERMINAL_STATES]).toEqual([
+      'TASK_STATE_COMPLETED',
+      'TASK_STATE_FAILED',
+      'TASK_STATE_CANCELED',
+      'TASK_STATE_REJECTED',
+    ]);
     expect(isInterrupted('TASK_STATE_AUTH_REQUIRED')).toBe(true);
     expect(isTerminal('TASK_STATE_INPUT_REQUIRED')).toBe(false);
     expect(isInterrupted('TASK_STATE_COMPLETED')).toBe(false);

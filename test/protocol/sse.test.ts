@@ -40,6 +40,7 @@ describe('the SSE decoder', () => {
   test.each([
     ['LF', 'data: a\n\n', ['a']],
     ['CRLF', 'data: a\r\n\r\n', ['a']],
+    ['many lines with CRLF', 'event: x\r\ndata: a\r\ndata: b\r\n\r\n', ['a\nb']],
     ['CR', 'data: a\r\rdata: b\r\r', ['a', 'b']],
     ['no space after the colon', 'data:a\n\n', ['a']],
     ['one space taken, the second kept', 'data:  a\n\n', [' a']],
@@ -52,6 +53,12 @@ describe('the SSE decoder', () => {
     ['an event without its last line end', 'data: a\n\ndata: b', ['a']],
   ])('reads %s', (_what, text, expected) => {
     expect(dataOf(text)).toEqual(expected);
+  });
+
+  test('takes a CRLF that two chunks share for one line end', () => {
+    const decoder = createSseDecoder(LIMITS);
+    const read = ['data: a\r', '\ndata: b\r', '\n\r', '\n'].flatMap((chunk) => decoder.push(bytes(chunk)));
+    expect(read.map(({ data }) => data)).toEqual(['a\nb']);
   });
 
   test('carries the last id on, takes names, and forgets a name after its event', () => {
