@@ -43,6 +43,30 @@ export const keys = {
   /** view indexes: newest status first, then id. */
   viewOrder: (statusMs: number, task: string): string => `${timeKey(statusMs)}#${task}`,
 
+  /** outbox: a push config; its id is internal, the client's name for it is inside. */
+  pushConfig: (task: string, config: string): Key => ({ pk: `P#${task}`, sk: `C#${config}` }),
+  pushConfigPrefix: 'C#',
+  /** outbox: the delivery of one revision's events to one config, in the order of revisions. */
+  pushJob: (task: string, config: string, revision: number): Key => ({
+    pk: `P#${task}`,
+    sk: `J#${config}#${serial(revision)}`,
+  }),
+  pushJobPrefix: (config: string): string => `J#${config}#`,
+  /** outbox: an operator's retry of a job, outside the order. */
+  pushRetry: (task: string, config: string, revision: number, id: string): Key => ({
+    pk: `P#${task}`,
+    sk: `K#${config}#${serial(revision)}#${id}`,
+  }),
+  pushRetryPrefix: (config: string): string => `K#${config}#`,
+  /** outbox: an attempt that did not deliver, expires. */
+  pushAttempt: (task: string, config: string, ms: number, id: string): Key => ({
+    pk: `P#${task}`,
+    sk: `A#${config}#${timeKey(ms)}#${id}`,
+  }),
+  pushAttemptPrefix: (config: string): string => `A#${config}#`,
+  /** outbox index `halted`: configs in that state, by the time they came into it. */
+  halted: (state: 'paused' | 'stopped'): string => `halted#${state}`,
+
   /** due indexes: partition. */
   dueShard: (id: string): string => `due#${shardOf(id)}`,
   dueShards: (): string[] => Array.from({ length: DUE_SHARDS }, (_, shard) => `due#${shard}`),

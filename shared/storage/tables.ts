@@ -37,7 +37,16 @@ export const tables: Readonly<Record<TableName, TableDefinition>> = {
     pointInTimeRecovery: false,
     timeToLive: 'ttl',
   },
-  outbox: { indexes: [due], stream: undefined, pointInTimeRecovery: false, timeToLive: 'ttl' },
+  outbox: {
+    indexes: [
+      due,
+      // Sparse: paused and stopped configs only, for operators.
+      { name: 'halted', partitionKey: 'hs', sortKey: 'ha', projection: 'KEYS_ONLY' },
+    ],
+    stream: undefined,
+    pointInTimeRecovery: false,
+    timeToLive: 'ttl',
+  },
   delegation: { indexes: [due], stream: undefined, pointInTimeRecovery: false, timeToLive: 'ttl' },
   registry: { indexes: [], stream: undefined, pointInTimeRecovery: true, timeToLive: 'ttl' },
 };
