@@ -4,7 +4,7 @@ import { checkHeaders } from './credential.ts';
 import { type Cutoff, cutoff } from './cutoff.ts';
 import { endedBy, type OpenExchange, openExchange } from './exchange.ts';
 import { ExchangeError, type Failure, type Outcome, type StreamOutcome } from './outcome.ts';
-import { type AddressResolver, dnsResolver, type Resolution } from './resolver.ts';
+import { type AddressResolver, type DnsReason, dnsResolver, type Resolution } from './resolver.ts';
 import { type Allowed, checkText, includesHost } from './text.ts';
 import type { AddressClass, Refused } from './verdicts.ts';
 
@@ -77,7 +77,7 @@ export interface StreamCall extends Call {
 export type CheckResult =
   | { readonly verdict: 'allow'; readonly rule: null }
   | Refused
-  | { readonly verdict: 'retry'; readonly rule: null; readonly reason: string };
+  | { readonly verdict: 'retry'; readonly rule: null; readonly reason: DnsReason };
 
 /** The only way out of the gateway, for both roles (P7). */
 export interface Guard {
@@ -140,11 +140,10 @@ export function createGuard(options: GuardOptions): Guard {
       if (text.verdict === 'refuse') return text;
       const given: Resolution | undefined = resolve && { kind: 'answers', addresses: resolve };
       const resolution = given ?? (await resolveOnce(resolver, text, signal));
-      if (resolution.kind === 'dns-failure')
-        return { verdict: 'retry', rule: null, reason: resolution.reason };
+      if (resolution.kind === 'dns-failure') return retry(resolution.reason);
       const answers = judgeAnswers(text, policy, resolution.addresses);
       if (answers.verdict === 'refuse') return answers;
-      if (answers.verdict === 'retry') return { verdict: 'retry', rule: null, reason: answers.reason };
+      if (answers.verdict === 'retry') return retry(answers.reason);
       return { verdict: 'allow', rule: null };
     },
 
@@ -160,7 +159,10 @@ export function createGuard(options: GuardOptions): Guard {
 
     async stream(call) {
       const limit = cutoff(call.headersDeadlineMs, call.signal);
-      const exchange = await open(call, limit);
+      const exchange = await open(call, limit).catch((error: unknown) => {
+        limit.release();
+        throw error;
+      });
       if ('kind' in exchange) {
         limit.release();
         return exchange;
@@ -254,6 +256,10 @@ function acceptedClasses(
 function trustedHosts(policy: CallPolicy): readonly string[] {
   // The type says so already; a policy read from storage might not have been told.
   return policy.purpose === 'webhook' ? [] : (policy.trustedHosts ?? []);
+}
+
+function retry(reason: DnsReason): CheckResult {
+  return { verdict: 'retry', rule: null, reason };
 }
 
 function refused({ rule, addressClass }: Refused): Failure {
