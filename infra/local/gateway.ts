@@ -18,10 +18,12 @@ export interface GatewayOptions {
   /** 0 takes any free port. */
   readonly port?: number;
   readonly routes: readonly Route[];
-  /** By the function's name in `routes`; asked at each request, so that the port can be known before they are built. */
+  /** By the function's name in `routes`; asked at each request, since they are built when the port is known. */
   readonly functions: (name: string) => GatewayFunction | undefined;
   /** What routes with access `administrator` want as their bearer. */
   readonly administratorToken: string;
+  /** Requests that come earlier wait for it. */
+  readonly ready?: Promise<unknown>;
   readonly binaryMediaTypes?: readonly string[];
   /** Gets the error a function threw, which the caller never sees. */
   readonly onError?: (functionName: string, error: unknown) => void;
@@ -73,6 +75,7 @@ async function serve(
 ): Promise<void> {
   const { path } = requestTarget(request.url);
   if (Number(request.headers['content-length'] ?? 0) > maxBodyBytes) return tooLong(response);
+  await options.ready;
   const match = matchRoute(options.routes, request.method ?? '', path);
   const target = match && options.functions(match.route.function);
   if (!match || !target)

@@ -1,0 +1,80 @@
+import { chmodSync, mkdirSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { readJsonFile, writePrivateJson } from './private-file.ts';
+import type { Checkpoints } from './stream-mapping.ts';
+
+/** What a host leaves for who may administer it; the command line reads `url` and `adminToken`. */
+export interface HostFile {
+  readonly url: string;
+  readonly adminToken: string;
+  /** Bearer of the client `demo`. */
+  readonly token: string;
+}
+
+/** Where a host keeps what must outlive it; without a folder it all lives in memory. */
+export interface DataFolder {
+  readonly path: string | undefined;
+  readHost(): HostFile | undefined;
+  writeHost(host: HostFile): void;
+  /** How far the state table's stream was read. */
+  readonly checkpoints: Checkpoints;
+  /** Lets another host have the folder. */
+  release(): void;
+}
+
+/** Thrown when another host runs on the folder. */
+export class DataFolderInUse extends Error {
+  override readonly name = 'DataFolderInUse';
+}
+
+/** Opens a folder for this host alone, creates it when absent, readable by this user only. */
+export function openDataFolder(folder: string | undefined): DataFolder {
+  if (folder === undefined) return inMemory();
+  const path = resolve(folder);
+  mkdirSync(path, { recursive: true, mode: 0o700 });
+  chmodSync(path, 0o700);
+  const lock = takeLock(path);
+  const places = join(path, 'stream-places.json');
+  const known = readJsonFile<Record<string, string>>(places) ?? {};
+  return {
+    path,
+    readHost: () => readJsonFile<HostFile>(join(path, 'host.json')),
+    writeHost: (host) => writePrivateJson(join(path, 'host.json'), host),
+    checkpoints: {
+      get: (shard) => known[shard],
+      set: (shard, sequenceNumber) => {
+        if (known[shard] === sequenceNumber) return;
+        known[shard] = sequenceNumber;
+        writePrivateJson(places, known);
+      },
+    },
+    release: () => lock.close(),
+  };
+}
+
+function inMemory(): DataFolder {
+  let host: HostFile | undefined;
+  const known = new Map<string, string>();
+  return {
+    path: undefined,
+    readHost: () => host,
+    writeHost: (written) => {
+      host = written;
+    },
+    checkpoints: { get: (shard) => known.get(shard), set: (shard, at) => void known.set(shard, at) },
+    release: () => {},
+  };
+}
+
+/** A transaction that is never ended: the operating system lets go of it with the process, even after a kill -9. */
+function takeLock(path: string): DatabaseSync {
+  const lock = new DatabaseSync(join(path, 'lock.db'));
+  try {
+    lock.exec('BEGIN EXCLUSIVE');
+    return lock;
+  } catch {
+    lock.close();
+    throw new DataFolderInUse(`Another gateway is running on ${path}.`);
+  }
+}

@@ -1,0 +1,258 @@
+import { randomBytes } from 'node:crypto';
+import { setTimeout as wait } from 'node:timers/promises';
+import type { Seams } from '../../shared/runtime/compose.ts';
+import { routes } from '../../shared/runtime/routes.ts';
+import { administerBy } from './administer.ts';
+import { type DataFolder, openDataFolder } from './data-folder.ts';
+import { createTables, type Engine, startEngine } from './engine.ts';
+import {
+  type FunctionName,
+  functionDefinitions,
+  functionNames,
+  isRevisionInsert,
+  loadFunctions,
+} from './functions.ts';
+import { type Gateway, type GatewayFunction, startGateway } from './gateway.ts';
+import type { Invocable, OnError, Poller } from './invoker.ts';
+import { startKms } from './kms.ts';
+import { type Handler, loadHandler, startLambda } from './lambda.ts';
+import { localCredentials, localRegion } from './local-client.ts';
+import { mapQueue } from './queue-mapping.ts';
+import { startQueues } from './queues.ts';
+import { provideAwsLambda, type StreamHandler } from './response-stream.ts';
+import { schedule } from './schedule.ts';
+import { seed } from './seed.ts';
+import { mapStream } from './stream-mapping.ts';
+
+export interface HostOptions {
+  /** Folder that keeps everything; without it all is gone when the host stops. */
+  readonly dataDir?: string;
+  /** 0, the default, takes any free port. */
+  readonly port?: number;
+  /** Function providers: name → path of a module that exports `handler`. */
+  readonly functionModules?: Readonly<Record<string, string>>;
+  /** Lets what the gateway calls be on this machine. */
+  readonly allowLoopback?: boolean;
+  /** Folder of bundles as they are deployed, used instead of the sources; one such host a process. */
+  readonly bundles?: string;
+  /** Handlers that stand in for functions of the gateway. */
+  readonly functions?: Partial<Record<FunctionName, Handler | StreamHandler>>;
+  /** What the functions get besides their variables. */
+  readonly seams?: Seams;
+  /** Client, provider and profiles to try the gateway with. Default true. */
+  readonly seed?: boolean;
+  /** Between two sweeps, ms. Default a minute, as on AWS. */
+  readonly sweepMs?: number;
+  /** What is in flight has this long to end when the host stops, ms. Default 10,000. */
+  readonly graceMs?: number;
+  /** Where `AWS_ENDPOINT_URL_DYNAMODB` (another engine), `AWS_REGION` and the like are taken from. */
+  readonly variables?: Readonly<Record<string, string | undefined>>;
+  /** What a function threw and no caller sees. */
+  readonly onError?: OnError;
+}
+
+export interface Host {
+  readonly url: string;
+  readonly cardUrl: string;
+  /** Bearer of the client `demo`; empty when nothing was seeded. */
+  readonly token: string;
+  /** Bearer of the route `/admin`. */
+  readonly adminToken: string;
+  /** Resolves when the engine ended although nobody stopped it: the host is of no use any more. */
+  readonly broken: Promise<void>;
+  /** Lets what is in flight end, then leaves no process and no port behind. */
+  stop(): Promise<void>;
+}
+
+/** The whole gateway on this machine (design §9). Several may run in one process, each on a folder of its own. */
+export async function startHost(options: HostOptions = {}): Promise<Host> {
+  const undo: (() => Promise<unknown> | unknown)[] = [];
+  const stopAll = async () => {
+    for (const step of undo.splice(0).reverse()) await step();
+  };
+  try {
+    return await build(options, undo, stopAll);
+  } catch (error) {
+    await stopAll();
+    throw error;
+  }
+}
+
+async function build(
+  options: HostOptions,
+  undo: (() => Promise<unknown> | unknown)[],
+  stopAll: () => Promise<void>,
+): Promise<Host> {
+  const given = options.variables ?? process.env;
+  provideAwsLambda();
+  provideCredentials();
+  const folder = openDataFolder(options.dataDir);
+  undo.push(folder.release);
+  let stopping = false;
+  const onError: OnError = (name, error) => {
+    if (!stopping) options.onError?.(name, error);
+  };
+
+  const modules = await loadModules(options.functionModules ?? {});
+  const dataDir = folder.path === undefined ? {} : { dataDir: folder.path };
+  const services = await startServices(dataDir, given['AWS_ENDPOINT_URL_DYNAMODB'], modules, undo);
+  const { engine, tables, queues, kms, lambda } = services;
+
+  const saved = folder.readHost();
+  const adminToken =
+    given['SEALPOST_ADMIN_TOKEN'] ?? saved?.adminToken ?? randomBytes(32).toString('base64url');
+  const table = new Map<string, GatewayFunction>();
+  const opened = Promise.withResolvers<void>();
+  const gateway = await startGateway({
+    port: options.port ?? 0,
+    routes,
+    functions: (name) => table.get(name),
+    administratorToken: adminToken,
+    ready: opened.promise,
+    onError,
+  });
+  undo.push(gateway.stop);
+
+  const handlers = await loadFunctions({
+    bundles: options.bundles,
+    given: options.functions,
+    seams: {
+      ...options.seams,
+      ...(options.allowLoopback && { outbound: { ...options.seams?.outbound, allowLoopback: true } }),
+    },
+    variables: {
+      AWS_REGION: given['AWS_REGION'] ?? localRegion,
+      AWS_ENDPOINT_URL_BEDROCK_RUNTIME: given['AWS_ENDPOINT_URL_BEDROCK_RUNTIME'],
+      AWS_ENDPOINT_URL_DYNAMODB: engine.endpoint,
+      AWS_ENDPOINT_URL_SQS: queues.endpoint,
+      AWS_ENDPOINT_URL_KMS: kms.endpoint,
+      AWS_ENDPOINT_URL_LAMBDA: lambda.endpoint,
+      SEALPOST_STATE_TABLE: tables.state,
+      SEALPOST_VIEW_TABLE: tables.view,
+      SEALPOST_OUTBOX_TABLE: tables.outbox,
+      SEALPOST_DELEGATION_TABLE: tables.delegation,
+      SEALPOST_REGISTRY_TABLE: tables.registry,
+      SEALPOST_DATA_KEY: kms.keys.data,
+      SEALPOST_CARD_KEY: kms.keys.card,
+      SEALPOST_RUN_QUEUE: queues.queues.run.url,
+      SEALPOST_PROJECTION_QUEUE: queues.queues.projection.url,
+      SEALPOST_PUBLIC_URL: gateway.url,
+    },
+  });
+  for (const name of functionNames) table.set(name, gatewayFunction(name, handlers[name]));
+
+  const administer = administerBy(handlers.admin as Handler);
+  const token = options.seed === false ? '' : await seed(administer, Object.keys(modules), saved?.token);
+  folder.writeHost({ url: gateway.url, adminToken, token });
+
+  const invocable = (name: FunctionName): Invocable => ({
+    name,
+    handler: handlers[name] as Handler,
+    timeoutSeconds: functionDefinitions[name].timeoutSeconds,
+  });
+  const pollers = await startPollers(services, folder, invocable, options.sweepMs ?? 60_000, onError);
+  // What the last host left unfinished, also when it was killed: its queues are gone with it.
+  if (folder.path !== undefined) await administer('task.repair');
+  opened.resolve();
+
+  return {
+    url: gateway.url,
+    cardUrl: `${gateway.url}/.well-known/agent-card.json`,
+    token,
+    adminToken,
+    broken: engine.ended.then(() => (stopping ? new Promise<never>(() => {}) : undefined)),
+    async stop() {
+      await finish(gateway, pollers, options.graceMs ?? 10_000);
+      stopping = true;
+      await stopAll();
+    },
+  };
+}
+
+async function startServices(
+  dataDir: { dataDir?: string },
+  endpoint: string | undefined,
+  modules: Readonly<Record<string, Handler>>,
+  undo: (() => Promise<unknown> | unknown)[],
+) {
+  const keep = async <Service extends { stop(): Promise<void> }>(
+    starting: Promise<Service>,
+  ): Promise<Service> => {
+    const service = await starting;
+    undo.push(() => service.stop());
+    return service;
+  };
+  const [engine, queues, kms, lambda] = await Promise.all([
+    keep<Engine>(startEngine({ ...dataDir, endpoint })),
+    keep(startQueues()),
+    keep(startKms({ ...dataDir, keys: { data: 'SYMMETRIC_DEFAULT', card: 'ECC_NIST_P256' } })),
+    keep(startLambda(modules)),
+  ]);
+  return { engine, queues, kms, lambda, tables: await createTables(engine.endpoint, 'sealpost-') };
+}
+
+async function startPollers(
+  services: Awaited<ReturnType<typeof startServices>>,
+  folder: DataFolder,
+  invocable: (name: FunctionName) => Invocable,
+  sweepMs: number,
+  onError: OnError,
+): Promise<Poller[]> {
+  const { engine, queues, tables } = services;
+  const projector = await mapStream({
+    endpoint: engine.endpoint,
+    table: tables.state,
+    target: invocable('projector'),
+    filter: isRevisionInsert,
+    checkpoints: folder.checkpoints,
+    retryAttempts: 10,
+    onError,
+  });
+  const mapped = functionNames.flatMap((name) => {
+    const definition = functionDefinitions[name];
+    if (!('queue' in definition)) return [];
+    const { name: queue, ...limits } = definition.queue;
+    const source = { endpoint: queues.endpoint, queue: queues.queues[queue] };
+    return [mapQueue({ ...source, ...limits, target: invocable(name), onError })];
+  });
+  return [projector, ...mapped, schedule(invocable('sweeper'), sweepMs, onError)];
+}
+
+/**
+ * Callers that wait get their answer, which needs the pollers until the last one has it; then what the pollers run may
+ * end. Event streams and whatever takes longer are cut: the committed state goes on at the next start.
+ */
+async function finish(gateway: Gateway, pollers: readonly Poller[], graceMs: number): Promise<void> {
+  const deadline = Date.now() + graceMs;
+  gateway.refuseNew();
+  while (gateway.inFlight() > 0 && Date.now() < deadline) await wait(20);
+  const late = new AbortController();
+  const stopped = Promise.all(pollers.map((poller) => poller.stop()));
+  await Promise.race([
+    stopped,
+    wait(Math.max(0, deadline - Date.now()), undefined, { signal: late.signal }).catch(() => {}),
+  ]);
+  late.abort();
+}
+
+function gatewayFunction(name: FunctionName, handler: Handler | StreamHandler): GatewayFunction {
+  const { timeoutSeconds } = functionDefinitions[name];
+  return 'streams' in functionDefinitions[name]
+    ? { form: 'stream', handler: handler as StreamHandler, timeoutSeconds }
+    : { form: 'result', handler: handler as Handler, timeoutSeconds };
+}
+
+async function loadModules(paths: Readonly<Record<string, string>>): Promise<Record<string, Handler>> {
+  const loaded = Object.entries(paths).map(async ([name, path]) => [name, await loadHandler(path)] as const);
+  return Object.fromEntries(await Promise.all(loaded));
+}
+
+/**
+ * The functions take credentials from their process, as on AWS. Who wants a model service of AWS from here sets their
+ * own, by `AWS_PROFILE` or the variables of a key.
+ */
+function provideCredentials(): void {
+  if (process.env['AWS_ACCESS_KEY_ID'] || process.env['AWS_PROFILE']) return;
+  process.env['AWS_ACCESS_KEY_ID'] = localCredentials.accessKeyId;
+  process.env['AWS_SECRET_ACCESS_KEY'] = localCredentials.secretAccessKey;
+}
