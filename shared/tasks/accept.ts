@@ -52,6 +52,8 @@ export async function createTask(services: TaskServices, accepting: Accepting): 
     ceiling: accepting.ceiling,
     tried: [],
     messages: 1,
+    configs: [],
+    configsEdition: 0,
     due: keys.dueAt(now + DUE_AHEAD_MS),
   };
   const revision: Revision = {

@@ -60,8 +60,18 @@ export interface Head {
   /** Messages written so far; they are numbered from 1. */
   readonly messages: number;
   readonly reason?: EndReason;
+  /** Push configs that get jobs: a stopped or deleted one is not among them. At most 5. */
+  readonly configs: readonly ConfigRef[];
+  /** Counts the changes of `configs`: two at once do not both hold. */
+  readonly configsEdition: number;
   /** Key of the due entry, if one stands. */
   readonly due?: string;
+}
+
+/** A push config by its internal id. It gets every revision after its fence (design §6). */
+export interface ConfigRef {
+  readonly id: string;
+  readonly fence: number;
 }
 
 /** Where a sealed message lies: its number and into how many slices it was cut. */
@@ -130,6 +140,8 @@ export function headItem(head: Head): StoredItem {
     ceiling: head.ceiling,
     tried: head.tried,
     messages: head.messages,
+    configs: head.configs as unknown as Value,
+    configsEdition: head.configsEdition,
     ...given({ salt: head.salt, deadline: head.deadline, reason: head.reason }),
     ...(head.lease ? { lease: head.lease.token, until: head.lease.until } : {}),
     ...(head.due ? { ds: keys.dueShard(head.task), da: head.due } : {}),
@@ -165,6 +177,8 @@ export function headOf(item: StoredItem): Head {
     ceiling: read.text('ceiling') as AnswerLevel,
     tried: (item['tried'] as string[] | undefined) ?? [],
     messages: read.number('messages'),
+    configs: item['configs'] as unknown as ConfigRef[],
+    configsEdition: read.number('configsEdition'),
     ...given({
       salt: item['salt'] as Uint8Array | undefined,
       deadline: item['deadline'] as number | undefined,
