@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import { cp, writeFile } from 'node:fs/promises';
-import { type AddressInfo, createServer } from 'node:net';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -248,6 +249,21 @@ describe('the gateway that a command is for', () => {
       const { code, err } = await endpoint.run(['client', 'list', '--url', url], { environment });
       expect({ code, err }).toMatchObject({ code: 1, err: expect.stringContaining('--url must be') });
     }
+  });
+
+  it('is not followed to another address, to which it would carry the token', async () => {
+    const requests = endpoint.requests.length;
+    const redirecting = createServer((_request, response) =>
+      response.writeHead(307, { location: `${endpoint.url}/admin` }).end(),
+    );
+    await new Promise<void>((resolve) => redirecting.listen(0, '127.0.0.1', resolve));
+    const url = `http://127.0.0.1:${(redirecting.address() as AddressInfo).port}`;
+    const environment = { SEALPOST_ADMIN_TOKEN: endpoint.token };
+    const { code, err } = await endpoint.run(['client', 'list', '--url', url], { environment });
+    redirecting.closeAllConnections();
+    await new Promise((resolve) => redirecting.close(resolve));
+    expect({ code, err }).toMatchObject({ code: 1, err: expect.stringContaining('no gateway answers') });
+    expect(endpoint.requests).toHaveLength(requests);
   });
 
   it('says when it is not running, when it refuses, and when it makes no sense', async () => {

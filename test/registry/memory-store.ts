@@ -50,7 +50,8 @@ export function createMemoryStore(): MemoryStore {
     items: () => [...held.values()],
     beforeTransaction: undefined,
     reads: 0,
-    async get(table, key) {
+    async get(table, key, options) {
+      if (options?.consistent === false) throw new Error('a stale read lets a disabled client in');
       store.reads += 1;
       return copy(held.get(address(table, key)));
     },
