@@ -1,8 +1,8 @@
-import type { LambdaClient } from '@aws-sdk/client-lambda';
+import type { Fetch } from '../guard/index.ts';
 import type { Provider, SealedSecret } from '../registry/types.ts';
 import type { Environment } from '../runtime/environment.ts';
 import { echoAdapter } from './echo.ts';
-import { createFunctionAdapter } from './function-lambda.ts';
+import { createFunctionAdapter, type LambdaClient } from './function-lambda.ts';
 // Not imported on demand, though that would save a cold start 100 ms: in a bundle of one file the bundler then runs the
 // schema library's modules in an order that breaks them.
 import { type AwsCredentials, createBedrockAdapter, createOpenAiAdapter } from './models.ts';
@@ -11,7 +11,7 @@ import type { ProviderAdapter } from './types.ts';
 export interface ProviderPorts {
   readonly lambda: LambdaClient;
   /** The guarded fetch for a model provider: it follows no redirect and knows the provider's trusted hosts. */
-  readonly fetchFor: (provider: Extract<Provider, { kind: 'openai' | 'bedrock' }>) => typeof fetch;
+  readonly fetchFor: (provider: Extract<Provider, { kind: 'openai' | 'bedrock' }>) => Fetch;
   /** Opens a secret that was sealed for the provider of this id. */
   readonly openSecret: (provider: string, secret: SealedSecret) => Promise<string>;
   readonly environment: Pick<Environment, 'AWS_REGION' | 'AWS_ENDPOINT_URL_BEDROCK_RUNTIME'>;

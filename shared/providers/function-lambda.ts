@@ -4,6 +4,8 @@ import { failed, reasonOfStatus } from './failure.ts';
 import { buildInvocation, readAnswer } from './function-contract.ts';
 import type { FailedResult, ProviderAdapter, ProviderRequest, ProviderResult } from './types.ts';
 
+export type { LambdaClient };
+
 /** What Lambda takes in a synchronous invocation: 6 MB, of 1,024 × 1,024 bytes. */
 export const MAX_PAYLOAD_BYTES = 6 * 1024 * 1024;
 

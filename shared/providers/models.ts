@@ -1,6 +1,7 @@
 import { createAmazonBedrock } from '@ai-sdk/amazon-bedrock';
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import { generateText, type LanguageModel, type LanguageModelUsage, wrapLanguageModel } from 'ai';
+import type { Fetch } from '../guard/index.ts';
 import { ExchangeError } from '../guard/index.ts';
 import type { Provider } from '../registry/types.ts';
 import { failed, reasonOfStatus } from './failure.ts';
@@ -22,7 +23,7 @@ type Limits = { readonly maxOutputTokens?: number; readonly temperature?: number
  */
 export function createOpenAiAdapter(
   provider: Extract<Provider, { kind: 'openai' }>,
-  ports: { readonly fetch: typeof fetch; readonly openApiKey: () => Promise<string | undefined> },
+  ports: { readonly fetch: Fetch; readonly openApiKey: () => Promise<string | undefined> },
 ): ProviderAdapter {
   return modelAdapter(provider, async () => {
     const apiKey = await attempt(ports.openApiKey, 'unavailable');
@@ -39,7 +40,7 @@ export function createOpenAiAdapter(
 export function createBedrockAdapter(
   provider: Extract<Provider, { kind: 'bedrock' }>,
   ports: {
-    readonly fetch: typeof fetch;
+    readonly fetch: Fetch;
     readonly credentials: () => Promise<AwsCredentials>;
     /** Where the provider names none. */
     readonly region: string;
