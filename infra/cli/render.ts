@@ -3,17 +3,23 @@ import Table from 'cli-table3';
 /** Results as people read them. Names and texts are data: control characters in them must not reach the terminal. */
 export type Row = Readonly<Record<string, unknown>>;
 
+const style = { head: [], border: [], compact: true };
+/** Columns of the terminal that a value may take before it is wrapped. */
+const WIDEST = 80;
+
 /** One line a record; `columns` are fields, shown as headings. */
 export function table(columns: readonly string[], rows: readonly Row[]): string {
   if (rows.length === 0) return 'none\n';
-  const shown = new Table({ head: [...columns], style: { head: [], border: [] } });
+  const shown = new Table({ head: [...columns], style });
   for (const row of rows) shown.push(columns.map((column) => cell(row[column])));
   return `${shown.toString()}\n`;
 }
 
 /** One line a field, in the order in which the gateway answered them; lists of records follow as tables of their own. */
 export function record(row: Row): string {
-  const shown = new Table({ style: { head: [], border: [] }, colWidths: [null, 80], wordWrap: true });
+  const longest = Math.max(0, ...Object.values(row).map((value) => (isList(value) ? 0 : cell(value).length)));
+  const width = longest > WIDEST ? { colWidths: [null, WIDEST], wordWrap: true } : {};
+  const shown = new Table({ style, ...width });
   const lists: string[] = [];
   for (const [field, value] of Object.entries(row)) {
     if (isList(value)) lists.push(`${field}\n${table(columnsOf(value), value)}`);
