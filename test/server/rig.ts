@@ -35,6 +35,8 @@ export function memoryKeyService(): KeyService & { calls: number } {
 
 export interface MemoryQueue extends WorkQueue<RunMessage> {
   readonly messages: { readonly task: string; readonly delaySeconds: number }[];
+  /** Called when a message came; see `executing`. */
+  arrived?: (() => void) | undefined;
 }
 
 export function memoryQueue(): MemoryQueue {
@@ -43,6 +45,33 @@ export function memoryQueue(): MemoryQueue {
     messages,
     async send({ task }, delaySeconds = 0) {
       messages.push({ task, delaySeconds });
+      this.arrived?.();
+    },
+  };
+}
+
+/** Takes messages off the queue as they come, all at once and without their delays, until disposed. */
+export function executing(...gateways: readonly Gateway[]): AsyncDisposable {
+  const running = new Set<Promise<void>>();
+  const queue = gateways[0]!.runQueue;
+  let turn = 0;
+  queue.arrived = () => {
+    const next = queue.messages.shift();
+    if (!next) return;
+    const gateway = gateways[turn++ % gateways.length]!;
+    const run = gateway
+      .execute(next.task)
+      .then(async (executed) => {
+        if (executed.kind === 'again' && queue.arrived) await queue.send({ task: next.task });
+      })
+      .finally(() => running.delete(run));
+    running.add(run);
+  };
+  for (let waiting = queue.messages.length; waiting > 0; waiting--) queue.arrived();
+  return {
+    async [Symbol.asyncDispose]() {
+      queue.arrived = undefined;
+      while (running.size > 0) await Promise.all(running);
     },
   };
 }
@@ -75,8 +104,13 @@ export interface Gateway {
   readonly log: ReturnType<typeof recordingLog>;
   readonly keyService: ReturnType<typeof memoryKeyService>;
   token(client: string): string;
-  /** One POST to the RPC endpoint. */
-  post(client: string, body: unknown, headers?: Record<string, string>): Promise<RpcHttpAnswer>;
+  /** One POST to the RPC endpoint; strings and bytes go as they are. An undefined header is not sent. */
+  post(
+    client: string,
+    body: unknown,
+    headers?: Readonly<Record<string, string | undefined>>,
+    query?: Readonly<Record<string, string>>,
+  ): Promise<RpcHttpAnswer>;
   /** A call's parsed answer. */
   call(client: string, method: string, params?: unknown): Promise<RpcAnswer>;
   /** Takes every message off the run queue, each to its end. */
@@ -126,7 +160,7 @@ export function createGateway(parts: GatewayParts): Gateway {
     cards: createCardPublisher(),
     adapterFor: (provider) => parts.adapters?.[provider.id] ?? echoAdapter,
   };
-  const post: Gateway['post'] = (client, body, headers = {}) =>
+  const post: Gateway['post'] = (client, body, headers = {}, query = {}) =>
     handleRpc(
       services,
       {
@@ -136,8 +170,8 @@ export function createGateway(parts: GatewayParts): Gateway {
           'a2a-version': '1.0',
           ...headers,
         },
-        query: {},
-        body: typeof body === 'string' ? Buffer.from(body) : Buffer.from(JSON.stringify(body)),
+        query,
+        body: bytesOf(body),
         baseUrl: 'https://gateway.example',
       },
       clock.now() + 840_000,
@@ -172,6 +206,11 @@ export function createGateway(parts: GatewayParts): Gateway {
     sweep: () => sweep(services, Number.POSITIVE_INFINITY),
     deadLetter: (task) => recoverDeadLetter(services, task),
   };
+}
+
+function bytesOf(body: unknown): Uint8Array {
+  if (body instanceof Uint8Array) return body;
+  return Buffer.from(typeof body === 'string' ? body : JSON.stringify(body));
 }
 
 export async function textOf(body: AsyncIterable<string>): Promise<string> {
