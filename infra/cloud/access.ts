@@ -2,17 +2,20 @@ import type { Purpose } from '../../shared/sealing/index.ts';
 import { keys } from '../../shared/storage/keys.ts';
 import type { TableAction } from './tables.ts';
 
-/** What a function that only looks at committed state does on it. */
-export const READ: readonly TableAction[] = ['GetItem', 'BatchGetItem', 'Query'];
+/** One item or many by their keys: the same right under two names. */
+const GET: readonly TableAction[] = ['GetItem', 'BatchGetItem'];
+
+/** What a function that only looks does, on `state` at what was committed. */
+export const READ: readonly TableAction[] = [...GET, 'Query'];
 
 /** What a function that commits changes of tasks does on `state`: it puts revisions and content, and moves heads. */
 export const TASK_WRITE: readonly TableAction[] = [...READ, 'PutItem', 'UpdateItem'];
 
 /** What projecting does on `view` (design §4, Projection): whoever commits projects, as does the stream. */
-export const VIEW_WRITE: readonly TableAction[] = [...READ, 'PutItem'];
+export const PROJECT: readonly TableAction[] = [...GET, 'PutItem'];
 
-/** What an administrator's repair and rebuild do: they go over whole tables. */
-export const REPAIR: readonly TableAction[] = [...TASK_WRITE, 'DeleteItem', 'Scan'];
+/** What serving clients does on `view` besides: it reads journals. */
+export const SERVE: readonly TableAction[] = [...PROJECT, 'Query'];
 
 /** Registry partitions that a run needs: no token hash, no audit. */
 export const REGISTRY_READ: readonly string[] = [

@@ -3,7 +3,7 @@ import { PolicyStatement } from 'aws-cdk-lib/aws-iam';
 import { EventSourceMapping, FilterCriteria, FilterRule, StartingPosition } from 'aws-cdk-lib/aws-lambda';
 import { Construct } from 'constructs';
 import { keys } from '../../shared/storage/keys.ts';
-import { READ, VIEW_WRITE } from './access.ts';
+import { PROJECT, READ } from './access.ts';
 import { MINUTE } from './alarms.ts';
 import { type Foundation, GatewayFunction } from './gateway-function.ts';
 import type { Tables } from './tables.ts';
@@ -56,7 +56,7 @@ export class Projection extends Construct {
     });
     for (const user of [this.projector, this.retry]) {
       parts.tables.allow(user, 'state', READ);
-      parts.tables.allow(user, 'view', VIEW_WRITE);
+      parts.tables.allow(user, 'view', PROJECT);
       parts.runQueue.sentBy(user, 'SEALPOST_RUN_QUEUE');
     }
     this.queue.sentBy(this.projector, 'SEALPOST_PROJECTION_QUEUE');

@@ -1,6 +1,6 @@
 import { Duration } from 'aws-cdk-lib';
 import { Construct } from 'constructs';
-import { dataKeyItems, READ, REGISTRY_READ, TASK_WRITE, VIEW_WRITE } from './access.ts';
+import { dataKeyItems, PROJECT, READ, REGISTRY_READ, TASK_WRITE } from './access.ts';
 import { type Foundation, GatewayFunction } from './gateway-function.ts';
 import type { SealingKeys } from './sealing-keys.ts';
 import type { Tables } from './tables.ts';
@@ -47,7 +47,7 @@ export class Runs extends Construct {
     this.queue.consumedBy(this.executor, { batch: 1, concurrency: parameters.executorConcurrency });
     this.queue.sentBy(this.executor, 'SEALPOST_RUN_QUEUE');
     tables.allow(this.executor, 'state', TASK_WRITE);
-    tables.allow(this.executor, 'view', VIEW_WRITE, { indexes: ['context'] });
+    tables.allow(this.executor, 'view', PROJECT, { indexes: ['context'] });
     tables.allow(this.executor, 'registry', READ, {
       partitions: [...REGISTRY_READ, ...dataKeyItems(['content', 'secret'])],
     });
@@ -66,6 +66,6 @@ export class Runs extends Construct {
     this.queue.deadLettersConsumedBy(this.deadLetter, { batch: 10, concurrency: 5 });
     this.queue.sentBy(this.deadLetter, 'SEALPOST_RUN_QUEUE');
     tables.allow(this.deadLetter, 'state', TASK_WRITE);
-    tables.allow(this.deadLetter, 'view', VIEW_WRITE);
+    tables.allow(this.deadLetter, 'view', PROJECT);
   }
 }

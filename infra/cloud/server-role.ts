@@ -1,14 +1,6 @@
 import { Duration } from 'aws-cdk-lib';
 import { Construct } from 'constructs';
-import {
-  CLIENT_READ,
-  COUNTERS,
-  dataKeyItems,
-  READ,
-  REGISTRY_READ,
-  TASK_WRITE,
-  VIEW_WRITE,
-} from './access.ts';
+import { CLIENT_READ, COUNTERS, dataKeyItems, READ, REGISTRY_READ, SERVE, TASK_WRITE } from './access.ts';
 import { CardKey } from './card-key.ts';
 import { type Foundation, GatewayFunction } from './gateway-function.ts';
 import type { HttpApi } from './http-api.ts';
@@ -46,7 +38,7 @@ export class ServerRole extends Construct {
       errors: 5,
     });
     tables.allow(this.rpc, 'state', TASK_WRITE);
-    tables.allow(this.rpc, 'view', VIEW_WRITE, { indexes: ['client', 'context', 'open'] });
+    tables.allow(this.rpc, 'view', SERVE, { indexes: ['client', 'context', 'open'] });
     const dataKeys = dataKeyItems(['content', 'dedup']);
     // One statement: a batch is allowed by one that covers all of its keys, or not at all.
     tables.allow(this.rpc, 'registry', READ, {

@@ -2,7 +2,7 @@ import { Duration } from 'aws-cdk-lib';
 import { Rule, Schedule } from 'aws-cdk-lib/aws-events';
 import { LambdaFunction } from 'aws-cdk-lib/aws-events-targets';
 import { Construct } from 'constructs';
-import { TASK_WRITE, VIEW_WRITE } from './access.ts';
+import { PROJECT, TASK_WRITE } from './access.ts';
 import { MINUTE } from './alarms.ts';
 import { type Foundation, GatewayFunction } from './gateway-function.ts';
 import type { Tables } from './tables.ts';
@@ -28,7 +28,7 @@ export class Upkeep extends Construct {
       reserved: 2,
     });
     parts.tables.allow(this.sweeper, 'state', TASK_WRITE, { indexes: ['due'] });
-    parts.tables.allow(this.sweeper, 'view', VIEW_WRITE);
+    parts.tables.allow(this.sweeper, 'view', PROJECT);
     parts.runQueue.sentBy(this.sweeper, 'SEALPOST_RUN_QUEUE');
 
     new Rule(this, 'EveryMinute', {

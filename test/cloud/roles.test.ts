@@ -110,7 +110,7 @@ describe('the role of each function', () => {
       'projection-retry': { ...none, get: 'state view', put: 'view' },
       sweeper: { ...none, get: 'state view', put: 'state view', update: 'state' },
       'dead-letter': { ...none, get: 'state view', put: 'state view', update: 'state' },
-      admin: { get: all, put: all, update: all, delete: all, scan: all },
+      admin: { get: all, put: all, update: 'state', delete: 'view', scan: 'state' },
     });
   });
 
@@ -157,7 +157,7 @@ describe('the role of each function', () => {
       'projection-retry': '',
       sweeper: 'due',
       'dead-letter': '',
-      admin: 'client context due open',
+      admin: '',
     });
   });
 
