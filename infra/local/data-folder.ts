@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { readJsonFile, writePrivateJson } from './private-file.ts';
@@ -33,7 +33,6 @@ export function openDataFolder(folder: string | undefined): DataFolder {
   if (folder === undefined) return inMemory();
   const path = resolve(folder);
   mkdirSync(path, { recursive: true, mode: 0o700 });
-  chmodSync(path, 0o700);
   const lock = takeLock(path);
   const places = join(path, 'stream-places.json');
   const known = readJsonFile<Record<string, string>>(places) ?? {};

@@ -129,10 +129,12 @@ function engineBinary(): string {
  * the pipe closes and the shell kills the engine. The kill is always hard, so the hard way is the tested way.
  */
 const lifeline = [
+  // The data is this user's only, whatever folder it stands in.
+  'umask 077',
   '"$@" 3<&- & engine=$!',
   '{ read -r line <&3; kill -9 "$engine"; } 2>/dev/null & watch=$!',
   'wait "$engine"; code=$?',
-  'kill "$watch" 2>/dev/null',
+  'kill "$watch" 2>/dev/null; wait "$watch" 2>/dev/null',
   'exit "$code"',
 ].join('\n');
 

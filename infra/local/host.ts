@@ -182,12 +182,15 @@ async function startServices(
     undo.push(() => service.stop());
     return service;
   };
-  const [engine, queues, kms, lambda] = await Promise.all([
+  const starting = [
     keep<Engine>(startEngine({ ...dataDir, endpoint })),
     keep(startQueues()),
     keep(startKms({ ...dataDir, keys: { data: 'SYMMETRIC_DEFAULT', card: 'ECC_NIST_P256' } })),
     keep(startLambda(modules)),
-  ]);
+  ] as const;
+  // When one fails, what the others started has to be known before all is undone.
+  await Promise.allSettled(starting);
+  const [engine, queues, kms, lambda] = await Promise.all(starting);
   return { engine, queues, kms, lambda, tables: await createTables(engine.endpoint, 'sealpost-') };
 }
 

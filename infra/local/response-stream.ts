@@ -101,11 +101,11 @@ const streaming = Symbol.for('aws.lambda.runtime.handler.streaming');
 
 /**
  * Puts the platform's global `awslambda` in place, which a module with a handler in response-streaming form reads when
- * it is loaded. Idempotent, and the only global that the local host needs.
+ * it is loaded. Idempotent, and the only global that the local host needs. Libraries keep things of their own in it.
  */
 export function provideAwsLambda(): void {
-  const scope = globalThis as { awslambda?: unknown };
-  scope.awslambda ??= {
+  const scope = globalThis as { awslambda?: object };
+  scope.awslambda = Object.assign(scope.awslambda ?? {}, {
     streamifyResponse: (handler: StreamHandler) => Object.assign(handler, { [streaming]: 'response' }),
     HttpResponseStream: {
       from: (stream: ResponseStream, prelude: Prelude) => {
@@ -113,10 +113,5 @@ export function provideAwsLambda(): void {
         return stream;
       },
     },
-  };
-}
-
-/** Whether a handler went through `awslambda.streamifyResponse`. */
-export function isStreamified(handler: unknown): handler is StreamHandler {
-  return typeof handler === 'function' && streaming in handler;
+  });
 }
