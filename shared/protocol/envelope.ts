@@ -49,12 +49,23 @@ export function parseRequest(body: string | Uint8Array): Result<RpcRequest, Enve
 
 /** The body of a response that succeeded. */
 export function writeResult(id: JsonId, result: JsonValue): string {
-  return `{"jsonrpc":"2.0","id":${id},"result":${JSON.stringify(result)}}`;
+  return onOneLine(`{"jsonrpc":"2.0","id":${id},"result":${JSON.stringify(result)}}`);
 }
 
 /** The body of a response that failed. The HTTP status and headers of `error` are the caller's to send. */
 export function writeError(id: JsonId, error: WireError): string {
-  return `{"jsonrpc":"2.0","id":${id},"error":${JSON.stringify(toRpcError(error))}}`;
+  return onOneLine(`{"jsonrpc":"2.0","id":${id},"error":${JSON.stringify(toRpcError(error))}}`);
+}
+
+/**
+ * Readers of streams that split by Unicode's line ends, as widespread ones do, would cut an event in two: those that
+ * JSON leaves as they are get escaped (E16).
+ */
+function onOneLine(json: string): string {
+  return json.replace(
+    /[\u0085\u2028\u2029]/g,
+    (end) => `\\u${end.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
 }
 
 function invalid(id: JsonId, detail: string): Result<never, EnvelopeError> {
