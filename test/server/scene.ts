@@ -171,7 +171,7 @@ export function events(answer: RpcHttpAnswer): EventReader {
 }
 
 function parseEvent(text: string): StreamEvent {
-  const match = /^id: (\d+\.\d+)\ndata: (.*)\n\n$/.exec(text);
+  const match = /^id: (\d+\.\d+)\ndata: ([^\n]*)\n\n$/.exec(text);
   if (!match) throw new Error(`not an event of ours: ${text}`);
   return { id: match[1]!, result: JSON.parse(match[2]!).result, text };
 }
