@@ -1,0 +1,162 @@
+import { isTerminal, type TaskPushNotificationConfig } from '../protocol/index.ts';
+import { keys } from '../storage/keys.ts';
+import type { Action, Value } from '../storage/port.ts';
+import { type ConfigRef, type Head, headOf } from '../tasks/formats.ts';
+import { readHead } from '../tasks/read-head.ts';
+import type { TaskServices } from '../tasks/services.ts';
+import { type Config, type ConfigSecret, configItem, configOf, MAX_CONFIGS } from './formats.ts';
+import { openSecret, sealSecret, secretOf, shownConfig } from './secret.ts';
+
+/** A config that is about to be written together with something else. */
+export interface PreparedConfig {
+  readonly ref: ConfigRef;
+  readonly action: Action;
+  readonly shown: TaskPushNotificationConfig;
+}
+
+/**
+ * A new config for a task: its internal id, its sealed content, its fence. Id given or generated; progress starts behind
+ * the fence (design §6).
+ */
+export async function prepareConfig(
+  services: TaskServices,
+  task: string,
+  client: string,
+  fence: number,
+  wanted: TaskPushNotificationConfig,
+): Promise<PreparedConfig> {
+  const id = Buffer.from(services.random.bytes(9)).toString('base64url').replaceAll('-', 'x').replaceAll('_', 'y');
+  const secret = secretOf(wanted, wanted.id || services.random.uuid());
+  const config: Config = {
+    task,
+    id,
+    client,
+    createdAt: services.clock.now(),
+    state: 'active',
+    generation: 1,
+    progress: { revision: fence + 1, index: 0 },
+    attempts: 0,
+    single: false,
+    ...(await sealSecret(services.sealer, { client, task, id }, secret)),
+  };
+  return {
+    ref: { id, fence },
+    action: { kind: 'put', table: 'outbox', item: configItem(config), when: [{ attribute: 'pk', is: 'absent' }] },
+    shown: shownConfig(task, secret),
+  };
+}
+
+export type CreatedConfig =
+  | { readonly kind: 'created'; readonly config: TaskPushNotificationConfig }
+  | { readonly kind: 'unknown' | 'terminal' | 'too-many' | 'id-taken' };
+
+const TRIES = 12;
+
+/**
+ * Registers a webhook for a task of this client: one transaction on the head, which fixes the fence (P3) and holds the
+ * bound of 5. The same config under the same id answers the one that stands; another under that id is `id-taken`.
+ */
+export async function createConfig(
+  services: TaskServices,
+  client: string,
+  wanted: TaskPushNotificationConfig & { readonly taskId: string },
+): Promise<CreatedConfig> {
+  let head = await readHead(services, wanted.taskId);
+  for (let tries = 0; tries < TRIES; tries++) {
+    if (!head || head.client !== client) return { kind: 'unknown' };
+    if (isTerminal(head.state)) return { kind: 'terminal' };
+    const known = await readConfigs(services, head);
+    const same = wanted.id ? known.find(({ secret }) => secret.name === wanted.id) : undefined;
+    if (same) {
+      const identical = JSON.stringify(secretOf(wanted, same.secret.name)) === JSON.stringify(same.secret);
+      return identical ? { kind: 'created', config: shownConfig(head.task, same.secret) } : { kind: 'id-taken' };
+    }
+    if (known.length >= MAX_CONFIGS) return { kind: 'too-many' };
+    const prepared = await prepareConfig(services, head.task, client, head.revision, wanted);
+    const outcome = await services.store.transact(
+      [configsUpdate(head, [...head.configs, prepared.ref]), prepared.action],
+      services.random.uuid(),
+    );
+    if (outcome.kind === 'done') return { kind: 'created', config: prepared.shown };
+    const found = outcome.items[0] && headOf(outcome.items[0]);
+    if (found?.configs.some((ref) => ref.id === prepared.ref.id)) return { kind: 'created', config: prepared.shown };
+    head = found ?? (await readHead(services, wanted.taskId));
+  }
+  throw new Error('the configs of the task changed too often');
+}
+
+/**
+ * Takes a config away: none of its jobs starts an attempt once this is acknowledged (P7). `undefined` for a task that is
+ * not this client's; a config that is not there is as good as deleted.
+ */
+export async function deleteConfig(
+  services: TaskServices,
+  client: string,
+  task: string,
+  name: string,
+): Promise<'deleted' | undefined> {
+  let head = await readHead(services, task);
+  for (let tries = 0; tries < TRIES; tries++) {
+    if (!head || head.client !== client) return undefined;
+    const found = (await readConfigs(services, head)).find(({ secret }) => secret.name === name);
+    if (!found) return 'deleted';
+    const left = head.configs.filter((ref) => ref.id !== found.config.id);
+    const outcome = await services.store.transact(
+      [
+        configsUpdate(head, left, 'any'),
+        { kind: 'delete', table: 'outbox', key: keys.pushConfig(task, found.config.id) },
+      ],
+      services.random.uuid(),
+    );
+    if (outcome.kind === 'done') return 'deleted';
+    head = (outcome.items[0] && headOf(outcome.items[0])) ?? (await readHead(services, task));
+  }
+  throw new Error('the configs of the task changed too often');
+}
+
+/** All configs of a task of this client, paused and stopped ones included, oldest first. */
+export async function listConfigs(
+  services: TaskServices,
+  client: string,
+  task: string,
+): Promise<readonly TaskPushNotificationConfig[] | undefined> {
+  const head = await readHead(services, task);
+  if (!head || head.client !== client) return undefined;
+  return (await readConfigs(services, head)).map(({ secret }) => shownConfig(task, secret));
+}
+
+/**
+ * The list in the head. For a new config the head's revision is a condition, because it is the fence; a config may be
+ * taken away at any revision.
+ */
+export function configsUpdate(
+  head: Head,
+  configs: readonly ConfigRef[],
+  revision: 'this' | 'any' = 'this',
+): Action {
+  return {
+    kind: 'update',
+    table: 'state',
+    key: keys.head(head.task),
+    changes: { set: { configs: configs as unknown as Value, configsEdition: head.configsEdition + 1 } },
+    when: [
+      { attribute: 'pk', is: 'present' },
+      ...(revision === 'this' ? ([{ attribute: 'rev', is: '=', value: head.revision }] as const) : []),
+      { attribute: 'configsEdition', is: '=', value: head.configsEdition },
+    ],
+  };
+}
+
+async function readConfigs(
+  services: TaskServices,
+  head: Head,
+): Promise<readonly { readonly config: Config; readonly secret: ConfigSecret }[]> {
+  const page = await services.store.query({
+    table: 'outbox',
+    partition: keys.pushConfig(head.task, '').pk,
+    sort: { prefix: keys.pushConfigPrefix },
+    consistent: true,
+  });
+  const configs = page.items.map(configOf).sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1));
+  return Promise.all(configs.map(async (config) => ({ config, secret: await openSecret(services.sealer, config) })));
+}

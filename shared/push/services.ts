@@ -1,0 +1,21 @@
+import type { Guard, WebhookPolicy } from '../guard/index.ts';
+import type { WorkQueue } from '../runtime/ports.ts';
+import type { StateServices, TaskServices } from '../tasks/services.ts';
+
+/** Wakes the delivery of a config; ids only (design §4). */
+export interface OutboxMessage {
+  readonly task: string;
+  readonly config: string;
+  /** An operator's retry instead of the config's own order. */
+  readonly retry?: { readonly id: string; readonly revision: number };
+}
+
+export interface OutboxServices extends StateServices {
+  readonly outboxQueue: WorkQueue<OutboxMessage>;
+}
+
+export interface DeliveryServices extends TaskServices, OutboxServices {
+  readonly guard: Guard;
+  /** What an operator allows this client's webhooks. */
+  readonly policyOf: (client: string) => Promise<WebhookPolicy>;
+}
