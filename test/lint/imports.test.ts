@@ -26,7 +26,7 @@ const AWS = [
 ];
 const ZOD = ["import { z } from 'zod';", "import z from 'zod';"];
 const FINE = ["import * as z from 'zod';", "import { isIP } from 'node:net';"];
-const ADAPTERS = ['dynamodb', 'kms', 'sqs', 'lambda', 'cloudwatch'].map(
+const ADAPTERS = ['dynamodb', 'kms', 'sqs', 'lambda', 'cloudwatch', 'comprehend'].map(
   (end) => `shared/storage/probe-${end}`,
 );
 
