@@ -10,6 +10,8 @@ export interface HostFile {
   readonly adminToken: string;
   /** Bearer of the client `demo`. */
   readonly token: string;
+  /** First part of the names of the tables, on an engine that other hosts use too. */
+  readonly tablePrefix: string;
 }
 
 /** Where a host keeps what must outlive it; without a folder it all lives in memory. */

@@ -3,7 +3,12 @@ import { mkdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
-import { CreateTableCommand, DynamoDBClient, ListTablesCommand } from '@aws-sdk/client-dynamodb';
+import {
+  CreateTableCommand,
+  DeleteTableCommand,
+  DynamoDBClient,
+  ListTablesCommand,
+} from '@aws-sdk/client-dynamodb';
 import { type TableName, tables } from '../../shared/storage/tables.ts';
 import { localClient } from './local-client.ts';
 
@@ -85,6 +90,21 @@ export async function createTables(endpoint: string, prefix = ''): Promise<Recor
       return [table, name] as const;
     });
     return Object.fromEntries(await Promise.all(created)) as Record<TableName, string>;
+  } finally {
+    client.destroy();
+  }
+}
+
+/** Removes what `createTables` made. */
+export async function deleteTables(
+  endpoint: string,
+  names: Readonly<Record<TableName, string>>,
+): Promise<void> {
+  const client = new DynamoDBClient(localClient(endpoint));
+  try {
+    await Promise.all(
+      Object.values(names).map((TableName) => client.send(new DeleteTableCommand({ TableName }))),
+    );
   } finally {
     client.destroy();
   }

@@ -55,7 +55,7 @@ export interface FunctionSource {
 export async function loadFunctions(
   source: FunctionSource,
 ): Promise<Record<FunctionName, Handler | StreamHandler>> {
-  if (source.bundles !== undefined) Object.assign(process.env, source.variables);
+  if (source.bundles !== undefined) setEnvironment(source.variables);
   const loaded = functionNames.map(async (name) => {
     try {
       return [name, source.given?.[name] ?? (await load(name, source))] as const;
@@ -70,6 +70,12 @@ export async function loadFunctions(
 export function isRevisionInsert(record: DynamoDBRecord): boolean {
   const sk = record.dynamodb?.Keys?.['sk']?.S ?? '';
   return record.eventName === 'INSERT' && sk.startsWith(keys.revisionPrefix);
+}
+
+function setEnvironment(variables: Readonly<Record<string, string | undefined>>): void {
+  for (const [name, value] of Object.entries(variables)) {
+    if (value !== undefined) process.env[name] = value;
+  }
 }
 
 async function load(name: FunctionName, source: FunctionSource): Promise<Handler | StreamHandler> {

@@ -4,7 +4,7 @@ import type { Seams } from '../../shared/runtime/compose.ts';
 import { routes } from '../../shared/runtime/routes.ts';
 import { administerBy } from './administer.ts';
 import { type DataFolder, openDataFolder } from './data-folder.ts';
-import { createTables, type Engine, startEngine } from './engine.ts';
+import { createTables, deleteTables, type Engine, startEngine } from './engine.ts';
 import {
   type FunctionName,
   functionDefinitions,
@@ -67,13 +67,22 @@ export interface Host {
 /** The whole gateway on this machine (design §9). Several may run in one process, each on a folder of its own. */
 export async function startHost(options: HostOptions = {}): Promise<Host> {
   const undo: (() => Promise<unknown> | unknown)[] = [];
+  // One that fails keeps none of the others open.
   const stopAll = async () => {
-    for (const step of undo.splice(0).reverse()) await step();
+    const failures: unknown[] = [];
+    for (const step of undo.splice(0).reverse()) {
+      try {
+        await step();
+      } catch (error) {
+        failures.push(error);
+      }
+    }
+    if (failures.length > 0) throw new AggregateError(failures, 'The host did not stop cleanly.');
   };
   try {
     return await build(options, undo, stopAll);
   } catch (error) {
-    await stopAll();
+    await stopAll().catch(() => {});
     throw error;
   }
 }
@@ -95,10 +104,15 @@ async function build(
 
   const modules = await loadModules(options.functionModules ?? {});
   const dataDir = folder.path === undefined ? {} : { dataDir: folder.path };
-  const services = await startServices(dataDir, given['AWS_ENDPOINT_URL_DYNAMODB'], modules, undo);
-  const { engine, tables, queues, kms, lambda } = services;
-
   const saved = folder.readHost();
+  const shared = given['AWS_ENDPOINT_URL_DYNAMODB'];
+  const services = await startServices(dataDir, shared, modules, undo);
+  const { engine, queues, kms, lambda } = services;
+  const tablePrefix =
+    saved?.tablePrefix ?? (shared ? `sealpost-${randomBytes(4).toString('hex')}-` : 'sealpost-');
+  const tables = await createTables(engine.endpoint, tablePrefix);
+  if (shared && folder.path === undefined) undo.push(() => deleteTables(engine.endpoint, tables));
+
   const adminToken =
     given['SEALPOST_ADMIN_TOKEN'] ?? saved?.adminToken ?? randomBytes(32).toString('base64url');
   const table = new Map<string, GatewayFunction>();
@@ -143,14 +157,21 @@ async function build(
 
   const administer = administerBy(handlers.admin as Handler);
   const token = options.seed === false ? '' : await seed(administer, Object.keys(modules), saved?.token);
-  folder.writeHost({ url: gateway.url, adminToken, token });
+  folder.writeHost({ url: gateway.url, adminToken, token, tablePrefix });
 
   const invocable = (name: FunctionName): Invocable => ({
     name,
     handler: handlers[name] as Handler,
     timeoutSeconds: functionDefinitions[name].timeoutSeconds,
   });
-  const pollers = await startPollers(services, folder, invocable, options.sweepMs ?? 60_000, onError);
+  const pollers = await startPollers(
+    services,
+    tables.state,
+    folder,
+    invocable,
+    options.sweepMs ?? 60_000,
+    onError,
+  );
   // What the last host left unfinished, also when it was killed: its queues are gone with it.
   if (folder.path !== undefined) await administer('task.repair');
   opened.resolve();
@@ -191,20 +212,20 @@ async function startServices(
   // When one fails, what the others started has to be known before all is undone.
   await Promise.allSettled(starting);
   const [engine, queues, kms, lambda] = await Promise.all(starting);
-  return { engine, queues, kms, lambda, tables: await createTables(engine.endpoint, 'sealpost-') };
+  return { engine, queues, kms, lambda };
 }
 
 async function startPollers(
-  services: Awaited<ReturnType<typeof startServices>>,
+  { engine, queues }: Awaited<ReturnType<typeof startServices>>,
+  stateTable: string,
   folder: DataFolder,
   invocable: (name: FunctionName) => Invocable,
   sweepMs: number,
   onError: OnError,
 ): Promise<Poller[]> {
-  const { engine, queues, tables } = services;
   const projector = await mapStream({
     endpoint: engine.endpoint,
-    table: tables.state,
+    table: stateTable,
     target: invocable('projector'),
     filter: isRevisionInsert,
     checkpoints: folder.checkpoints,

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { bundleAll } from '../../infra/bundle.ts';
 import { portIsOpen } from './ports.ts';
 import { call, message, textOf } from './rpc.ts';
 
@@ -125,6 +126,13 @@ describe('npm start', () => {
     expect(again.token).toBe(host.token);
     expect(textOf((await call(again, 'GetTask', { id })).body.result)).toBe('kept');
     await vi.waitFor(() => expect(family.filter(isAlive)).toEqual([]));
+  });
+
+  it('runs the bundles that are deployed', async () => {
+    bundleAll(folder);
+    const host = await ready(start(['--port', '0', '--json', '--bundles', folder]));
+    expect(textOf((await call(host, 'SendMessage', message('bundled'))).body.result?.task)).toBe('bundled');
+    expect((await fetch(host.cardUrl)).status).toBe(200);
   });
 
   it('says what is wrong with an older Node', async () => {
