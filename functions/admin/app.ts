@@ -5,7 +5,7 @@ import { rebuildTask, repairAll, showTask } from '../../shared/runs/operate.ts';
 import { composeTasks, type Seams } from '../../shared/runtime/compose.ts';
 import { readEnvironment } from '../../shared/runtime/environment.ts';
 import type { Log } from '../../shared/runtime/ports.ts';
-import { composeRunQueue } from '../../shared/runtime/queues.ts';
+import { composeOutboxQueue, composeRunQueue } from '../../shared/runtime/queues.ts';
 import { type AdminEvent, createRoute, type ProxyAnswer, refuse } from './routes.ts';
 
 /** What tests put in the place of the adapters. */
@@ -25,7 +25,11 @@ export function createHandler(
   const services = composeTasks(environment, 'admin', seams);
   const { store, clock, random, log } = services;
   const secrets = createSecretBox(services.sealer);
-  const recovery = { ...services, runQueue: composeRunQueue(environment, seams) };
+  const recovery = {
+    ...services,
+    runQueue: composeRunQueue(environment, seams),
+    outboxQueue: composeOutboxQueue(environment, seams),
+  };
   const tasks: TaskOperations = {
     show: (task) => showTask(services, task),
     rebuild: (task) => rebuildTask(services, task),

@@ -44,8 +44,8 @@ export function createRoutes(parts: CardParts): (event: CardEvent) => Promise<Ca
   const card = async (event: CardEvent, build: (input: CardInput) => AgentCard | undefined) => {
     const baseUrl = publicBaseUrl(event, parts.publicUrl);
     const [settings, profiles] = await Promise.all([parts.registry.settings(), parts.registry.profiles()]);
-    // Push is not served yet.
-    const content = build({ settings, profiles, baseUrl, push: false, version: GATEWAY_VERSION });
+    const push = settings.pushNotifications;
+    const content = build({ settings, profiles, baseUrl, push, version: GATEWAY_VERSION });
     if (content === undefined) return notFound();
     const { etag, json } = await parts.publisher.publish(content, baseUrl);
     return document(event, etag, json);

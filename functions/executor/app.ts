@@ -60,5 +60,5 @@ export function createHandler(variables: Readonly<Record<string, string | undefi
 }
 
 function ownHosts(publicUrl: string | undefined): string[] {
-  return publicUrl === undefined ? [] : [new URL(publicUrl).hostname];
+  return publicUrl === undefined ? [] : [new URL(publicUrl).host];
 }

@@ -4,13 +4,17 @@ import { nameOf } from '../../shared/runs/recover.ts';
 import { composeState, type Seams } from '../../shared/runtime/compose.ts';
 import { readEnvironment } from '../../shared/runtime/environment.ts';
 import { type BatchAnswer, eachTask, type QueueEvent } from '../../shared/runtime/queue-event.ts';
-import { composeRunQueue } from '../../shared/runtime/queues.ts';
+import { composeOutboxQueue, composeRunQueue } from '../../shared/runtime/queues.ts';
 
 /** Projects again what failed in the stream, one task by its id (design §4, projection). */
 export function createHandler(variables: Readonly<Record<string, string | undefined>>, seams: Seams = {}) {
   const environment = readEnvironment(variables);
   const state = composeState(environment, 'projection-retry', seams);
-  const services = { ...state, runQueue: composeRunQueue(environment, seams) };
+  const services = {
+    ...state,
+    runQueue: composeRunQueue(environment, seams),
+    outboxQueue: composeOutboxQueue(environment, seams),
+  };
   return middy<QueueEvent, BatchAnswer>().handler(async (event) => {
     const answer = await eachTask(
       event,

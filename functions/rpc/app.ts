@@ -25,6 +25,7 @@ export function createHandler(variables: Readonly<Record<string, string | undefi
     registry: createRegistry({ store: tasks.store, clock: tasks.clock, log: tasks.log }),
     runQueue: composeRunQueue(environment, seams),
     cards: createCardPublisher(signerOf(environment)),
+    loopbackWebhooks: seams.outbound?.allowLoopback ?? false,
   };
   return middy<RpcEvent, StreamedAnswer>({ executionMode: executionModeStreamifyResponse }).handler(
     async (event, context) => {

@@ -1,8 +1,9 @@
 import middy from '@middy/core';
+import { sweepOutbox } from '../../shared/push/sweep.ts';
 import { sweep } from '../../shared/runs/recover.ts';
 import { composeState, type Seams } from '../../shared/runtime/compose.ts';
 import { readEnvironment } from '../../shared/runtime/environment.ts';
-import { composeRunQueue } from '../../shared/runtime/queues.ts';
+import { composeOutboxQueue, composeRunQueue } from '../../shared/runtime/queues.ts';
 
 /** What is left for the next minute when a sweep takes too long, ms. */
 const MARGIN_MS = 5_000;
@@ -11,15 +12,18 @@ const MARGIN_MS = 5_000;
 export function createHandler(variables: Readonly<Record<string, string | undefined>>, seams: Seams = {}) {
   const environment = readEnvironment(variables);
   const state = composeState(environment, 'sweeper', seams);
-  const services = { ...state, runQueue: composeRunQueue(environment, seams) };
+  const services = {
+    ...state,
+    runQueue: composeRunQueue(environment, seams),
+    outboxQueue: composeOutboxQueue(environment, seams),
+  };
   return middy<unknown, void>().handler(async (_event, context) => {
-    const swept = await sweep(
-      services,
-      services.clock.now() + context.getRemainingTimeInMillis() - MARGIN_MS,
-    );
+    const until = services.clock.now() + context.getRemainingTimeInMillis() - MARGIN_MS;
+    const swept = await sweep(services, until);
     services.metrics.count('DueLooked', swept.looked);
     services.metrics.count('DueQueued', swept.queued);
     services.metrics.count('DueEnded', swept.ended);
+    await sweepOutbox(services, until);
     state.flush();
   });
 }

@@ -32,6 +32,11 @@ export const functionDefinitions = {
     queue: { name: 'projection', batchSize: 10, maximumConcurrency: 5 },
   },
   sweeper: { timeoutSeconds: 60 },
+  delivery: { timeoutSeconds: 120, queue: { name: 'outbox', batchSize: 1, maximumConcurrency: 20 } },
+  'outbox-dead-letter': {
+    timeoutSeconds: 60,
+    queue: { name: 'outbox-dlq', batchSize: 10, maximumConcurrency: 5 },
+  },
 } as const satisfies Record<string, FunctionDefinition>;
 export type FunctionName = keyof typeof functionDefinitions;
 export const functionNames = Object.keys(functionDefinitions) as FunctionName[];

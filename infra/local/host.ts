@@ -150,6 +150,7 @@ async function build(
       SEALPOST_CARD_KEY: kms.keys.card,
       SEALPOST_RUN_QUEUE: queues.queues.run.url,
       SEALPOST_PROJECTION_QUEUE: queues.queues.projection.url,
+      SEALPOST_OUTBOX_QUEUE: queues.queues.outbox.url,
       SEALPOST_PUBLIC_URL: gateway.url,
     },
   });

@@ -30,8 +30,10 @@ export interface Queues<Name extends string = string> {
 export const queueDefinitions = [
   { name: 'run-dlq', visibilitySeconds: 60 },
   { name: 'projection-dlq', visibilitySeconds: 60 },
+  { name: 'outbox-dlq', visibilitySeconds: 60 },
   { name: 'run', visibilitySeconds: 60, redrive: { maxReceives: 5, deadLetter: 'run-dlq' } },
   { name: 'projection', visibilitySeconds: 30, redrive: { maxReceives: 5, deadLetter: 'projection-dlq' } },
+  { name: 'outbox', visibilitySeconds: 60, redrive: { maxReceives: 5, deadLetter: 'outbox-dlq' } },
 ] as const satisfies readonly QueueDefinition[];
 export type QueueName = (typeof queueDefinitions)[number]['name'];
 

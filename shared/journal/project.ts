@@ -1,4 +1,5 @@
 import { isTerminal } from '../protocol/index.ts';
+import { jobsOf } from '../push/jobs.ts';
 import type { Action } from '../storage/port.ts';
 import { advance, type Head, journalItem, type Revision, type View, viewItem } from '../tasks/formats.ts';
 import { readHeadAndView, readRevisions } from '../tasks/read-head.ts';
@@ -21,7 +22,8 @@ export class RevisionMissing extends Error {
 const READ_AGAIN = [20, 50, 100, 200];
 
 /**
- * Catches the view up from its own revision to the head's, one revision a transaction: view and journal entry (P2, P3).
+ * Catches the view up from its own revision to the head's, one revision a transaction: view, journal entry and
+ * jobs (P2, P3).
  * Driven by state, so doubled, missing or reordered triggers do not matter; two at once do no harm, each step is gated
  * on the view's revision.
  */
@@ -50,12 +52,33 @@ async function publish(
   let view = start;
   for (const revision of revisions) {
     const next = advance(view, head, revision);
-    const outcome = await services.store.transact(projection(view, next, revision), services.random.uuid());
     // Someone else was faster: what stands there is read anew by the caller.
-    if (outcome.kind === 'refused') return undefined;
+    if (!(await publishOne(services, head, view, next, revision))) return undefined;
     view = next;
   }
   return view;
+}
+
+/**
+ * View, journal entry and jobs of one revision. A job that stands already (the view is being rebuilt) is left as it is:
+ * rebuilding repeats no webhook (design §4).
+ */
+async function publishOne(
+  services: StateServices,
+  head: Head,
+  view: View | undefined,
+  next: View,
+  revision: Revision,
+): Promise<boolean> {
+  const published = projection(view, next, revision);
+  let jobs = jobsOf(head, revision);
+  for (;;) {
+    const outcome = await services.store.transact([...published, ...jobs], services.random.uuid());
+    if (outcome.kind === 'done') return true;
+    const standing = new Set(outcome.failed.map((action) => action - published.length));
+    if (outcome.failed.some((action) => action < published.length)) return false;
+    jobs = jobs.filter((_, job) => !standing.has(job));
+  }
 }
 
 function projection(view: View | undefined, next: View, revision: Revision): Action[] {

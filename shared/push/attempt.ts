@@ -4,7 +4,7 @@ import { eventsOf } from '../journal/events.ts';
 import { encodeStreamResponse, type StreamResponse } from '../protocol/index.ts';
 import { keys } from '../storage/keys.ts';
 import type { Head, Revision } from '../tasks/formats.ts';
-import { type Config, type ConfigSecret, PUSH_FORMAT, type Progress } from './formats.ts';
+import { type Config, type ConfigSecret, type Progress, PUSH_FORMAT } from './formats.ts';
 import { classOf } from './outcome.ts';
 import type { DeliveryServices } from './services.ts';
 

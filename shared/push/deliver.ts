@@ -1,13 +1,14 @@
 import { lastIndex } from '../journal/events.ts';
+import type { StreamResponse } from '../protocol/index.ts';
 import { nameOf } from '../runs/recover.ts';
 import { keys } from '../storage/keys.ts';
-import type { StreamResponse } from '../protocol/index.ts';
 import { type Head, type Revision, revisionOf } from '../tasks/formats.ts';
 import { readHead } from '../tasks/read-head.ts';
 import { EXCHANGE_MS, eventAt, noteAttempt, post } from './attempt.ts';
 import { type Config, type ConfigSecret, configOf, jobOf, MAX_ATTEMPTS } from './formats.ts';
 import { halt } from './halt.ts';
 import { judge, type Verdict } from './outcome.ts';
+import { readConfig } from './read-config.ts';
 import { openSecret } from './secret.ts';
 import type { DeliveryServices, OutboxMessage } from './services.ts';
 import { endJob, expire, type Position, type Settlement, settle, unchanged } from './settle.ts';
@@ -23,7 +24,11 @@ type Next = 'again' | 'rest' | { readonly wakeAt: number };
  * Delivers what a config has due, event by event, in order (design §6, P7): one request in flight, each attempt begun by
  * one conditional write on the config. Ends when nothing is due, or hands over before `until` (epoch ms).
  */
-export async function deliver(services: DeliveryServices, message: OutboxMessage, until: number): Promise<void> {
+export async function deliver(
+  services: DeliveryServices,
+  message: OutboxMessage,
+  until: number,
+): Promise<void> {
   const { task, config } = message;
   for (;;) {
     if (services.clock.now() + EVENT_MS > until) return wake(services, message, 0);
@@ -52,15 +57,6 @@ async function deliverNext(services: DeliveryServices, task: string, id: string)
   const most = config.single ? 1 : MAX_ATTEMPTS;
   if (config.attempts >= most) return apply(services, position, settle(position, { kind: 'retry' }, now, 0));
   return attempt(services, position);
-}
-
-export async function readConfig(
-  services: Pick<DeliveryServices, 'store'>,
-  task: string,
-  id: string,
-): Promise<Config | undefined> {
-  const item = await services.store.get('outbox', keys.pushConfig(task, id), { consistent: true });
-  return item && configOf(item);
 }
 
 /** The job exactly at the config's progress, and its journal entry; one that is not visible yet will be woken for. */
@@ -97,7 +93,12 @@ async function attempt(services: DeliveryServices, position: Position): Promise<
   const verdict = judge(outcome, now);
   const at = { at: begun.lease!.until - LEASE_MS, progress: config.progress, number: begun.attempts };
   const settled = { ...position, config: begun };
-  const next = await apply(services, settled, settle(settled, verdict, now, services.random.fraction()), outcome.kind);
+  const next = await apply(
+    services,
+    settled,
+    settle(settled, verdict, now, services.random.fraction()),
+    outcome.kind,
+  );
   await noteAttempt(services, begun, outcome, at).catch((error: unknown) =>
     services.log.warn('an attempt could not be noted', { task: config.task, error: nameOf(error) }),
   );

@@ -25,7 +25,10 @@ export async function prepareConfig(
   fence: number,
   wanted: TaskPushNotificationConfig,
 ): Promise<PreparedConfig> {
-  const id = Buffer.from(services.random.bytes(9)).toString('base64url').replaceAll('-', 'x').replaceAll('_', 'y');
+  const id = Buffer.from(services.random.bytes(9))
+    .toString('base64url')
+    .replaceAll('-', 'x')
+    .replaceAll('_', 'y');
   const secret = secretOf(wanted, wanted.id || services.random.uuid());
   const config: Config = {
     task,
@@ -41,7 +44,12 @@ export async function prepareConfig(
   };
   return {
     ref: { id, fence },
-    action: { kind: 'put', table: 'outbox', item: configItem(config), when: [{ attribute: 'pk', is: 'absent' }] },
+    action: {
+      kind: 'put',
+      table: 'outbox',
+      item: configItem(config),
+      when: [{ attribute: 'pk', is: 'absent' }],
+    },
     shown: shownConfig(task, secret),
   };
 }
@@ -69,7 +77,9 @@ export async function createConfig(
     const same = wanted.id ? known.find(({ secret }) => secret.name === wanted.id) : undefined;
     if (same) {
       const identical = JSON.stringify(secretOf(wanted, same.secret.name)) === JSON.stringify(same.secret);
-      return identical ? { kind: 'created', config: shownConfig(head.task, same.secret) } : { kind: 'id-taken' };
+      return identical
+        ? { kind: 'created', config: shownConfig(head.task, same.secret) }
+        : { kind: 'id-taken' };
     }
     if (known.length >= MAX_CONFIGS) return { kind: 'too-many' };
     const prepared = await prepareConfig(services, head.task, client, head.revision, wanted);
@@ -79,7 +89,8 @@ export async function createConfig(
     );
     if (outcome.kind === 'done') return { kind: 'created', config: prepared.shown };
     const found = outcome.items[0] && headOf(outcome.items[0]);
-    if (found?.configs.some((ref) => ref.id === prepared.ref.id)) return { kind: 'created', config: prepared.shown };
+    if (found?.configs.some((ref) => ref.id === prepared.ref.id))
+      return { kind: 'created', config: prepared.shown };
     head = found ?? (await readHead(services, wanted.taskId));
   }
   throw new Error('the configs of the task changed too often');
@@ -157,6 +168,10 @@ async function readConfigs(
     sort: { prefix: keys.pushConfigPrefix },
     consistent: true,
   });
-  const configs = page.items.map(configOf).sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1));
-  return Promise.all(configs.map(async (config) => ({ config, secret: await openSecret(services.sealer, config) })));
+  const configs = page.items
+    .map(configOf)
+    .sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1));
+  return Promise.all(
+    configs.map(async (config) => ({ config, secret: await openSecret(services.sealer, config) })),
+  );
 }

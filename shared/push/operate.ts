@@ -1,7 +1,7 @@
 import { keys } from '../storage/keys.ts';
 import type { StateServices } from '../tasks/services.ts';
-import { readConfig } from './deliver.ts';
 import { type Config, configOf, DEADLINE_MS, jobItem, jobOf, MAX_ATTEMPTS } from './formats.ts';
+import { readConfig } from './read-config.ts';
 import type { OutboxServices } from './services.ts';
 
 /** What an operator sees of a config: no URL, no token, no credential (P10). Times are ISO, UTC. */
@@ -41,7 +41,10 @@ export async function listHalted(
 }
 
 /** Configs of one task. */
-export async function listOfTask(services: Pick<StateServices, 'store'>, task: string): Promise<ShownConfig[]> {
+export async function listOfTask(
+  services: Pick<StateServices, 'store'>,
+  task: string,
+): Promise<ShownConfig[]> {
   const page = await services.store.query({
     table: 'outbox',
     partition: keys.pushConfig(task, '').pk,
@@ -57,11 +60,16 @@ export async function showConfig(
   task: string,
   config: string,
 ): Promise<object | undefined> {
-  const found = await readConfig(services as never, task, config);
+  const found = await readConfig(services, task, config);
   if (!found) return undefined;
   const under = async (prefix: string) => {
     const partition = keys.pushConfig(task, config).pk;
-    const page = await services.store.query({ table: 'outbox', partition, sort: { prefix }, consistent: true });
+    const page = await services.store.query({
+      table: 'outbox',
+      partition,
+      sort: { prefix },
+      consistent: true,
+    });
     return page.items;
   };
   const jobs = [...(await under(keys.pushJobPrefix(config))), ...(await under(keys.pushRetryPrefix(config)))];
@@ -90,7 +98,7 @@ export type Resumption = 'resumed' | 'not-paused' | 'unknown';
 
 /** Makes a paused config active again; what is held and within its deadline is delivered, in order. */
 export async function resumeConfig(services: OutboxServices, task: string, id: string): Promise<Resumption> {
-  const config = await readConfig(services as never, task, id);
+  const config = await readConfig(services, task, id);
   if (!config) return 'unknown';
   if (config.state !== 'paused') return 'not-paused';
   const outcome = await services.store.write({

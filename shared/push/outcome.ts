@@ -81,6 +81,7 @@ export function backoffMs(attempts: number, fraction: number, retryAfterMs = 0):
 
 /** The class of an outcome for the attempt log and metrics: from a fixed set. */
 export function classOf(outcome: Outcome): { readonly class: string; readonly status?: number } {
-  if (outcome.kind === 'response') return { class: `${Math.floor(outcome.status / 100)}xx`, status: outcome.status };
+  if (outcome.kind === 'response')
+    return { class: `${Math.floor(outcome.status / 100)}xx`, status: outcome.status };
   return { class: outcome.kind };
 }

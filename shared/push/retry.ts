@@ -4,10 +4,10 @@ import type { Action } from '../storage/port.ts';
 import { type Revision, revisionOf } from '../tasks/formats.ts';
 import { readHead } from '../tasks/read-head.ts';
 import { EXCHANGE_MS, eventAt, noteAttempt, post } from './attempt.ts';
-import { readConfig } from './deliver.ts';
 import { type Config, type Job, jobOf, MAX_ATTEMPTS } from './formats.ts';
 import { halt } from './halt.ts';
 import { judge } from './outcome.ts';
+import { readConfig } from './read-config.ts';
 import { openSecret } from './secret.ts';
 import type { DeliveryServices, OutboxMessage } from './services.ts';
 import { endJob, type Position, type Settlement, settle } from './settle.ts';
@@ -24,9 +24,13 @@ export async function deliverRetry(
 ): Promise<number | undefined> {
   const { task, retry } = message;
   const now = services.clock.now();
-  const item = await services.store.get('outbox', keys.pushRetry(task, message.config, retry.revision, retry.id), {
-    consistent: true,
-  });
+  const item = await services.store.get(
+    'outbox',
+    keys.pushRetry(task, message.config, retry.revision, retry.id),
+    {
+      consistent: true,
+    },
+  );
   const job = item && jobOf(item);
   if (!job?.retry || job.state !== 'open') return undefined;
   const config = await readConfig(services, task, message.config);
@@ -61,7 +65,10 @@ async function attemptRetry(
 
   const token = Buffer.from(services.random.bytes(12)).toString('base64url');
   const now = services.clock.now();
-  const begun = await services.store.transact(begin(config, job, token, now + LEASE_MS), services.random.uuid());
+  const begun = await services.store.transact(
+    begin(config, job, token, now + LEASE_MS),
+    services.random.uuid(),
+  );
   if (begun.kind === 'refused') return services.clock.now() + 1_000;
   const outcome = await post(services, config, secret, event, progress);
   const verdict = judge(outcome, services.clock.now());
@@ -117,7 +124,11 @@ async function release(services: DeliveryServices, config: Config, token: string
 }
 
 /** The settlement as it concerns the retry's own item. */
-async function write(services: DeliveryServices, job: Job, settlement: Settlement): Promise<number | undefined> {
+async function write(
+  services: DeliveryServices,
+  job: Job,
+  settlement: Settlement,
+): Promise<number | undefined> {
   if (settlement.ended) return giveUp(services, job, settlement.ended);
   const index = settlement.changes.set?.['index'];
   if (index !== undefined) {

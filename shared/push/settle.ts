@@ -43,7 +43,10 @@ export function settle(position: Position, verdict: Verdict, now: number, fracti
       if (config.attempts >= most) return advance(position, { single: true, spoiled: 'exhausted' });
       const wakeAt = now + backoffMs(config.attempts, fraction, verdict.retryAfterMs);
       if (wakeAt >= position.job.deadline) {
-        return { ...keep({ set: { notBefore: position.job.deadline }, remove: RELEASE }), wakeAt: position.job.deadline };
+        return {
+          ...keep({ set: { notBefore: position.job.deadline }, remove: RELEASE }),
+          wakeAt: position.job.deadline,
+        };
       }
       return { ...keep({ set: { notBefore: wakeAt }, remove: RELEASE }), wakeAt };
     }

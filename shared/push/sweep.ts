@@ -2,7 +2,8 @@ import { nameOf } from '../runs/recover.ts';
 import { keys } from '../storage/keys.ts';
 import { DUE_AHEAD_MS } from '../tasks/commit.ts';
 import { type Config, configOf, DEADLINE_MS, type Job, type JobState, jobOf } from './formats.ts';
-import type { OutboxServices } from './services.ts';
+import { readConfig } from './read-config.ts';
+import type { OutboxMessage, OutboxServices } from './services.ts';
 import { endJob } from './settle.ts';
 
 /** What is next for a due job. Pure. */
@@ -51,15 +52,36 @@ export async function sweepOutbox(services: OutboxServices, deadline: number): P
   services.metrics.milliseconds('PushOldestDue', services.clock.now() - oldest);
 }
 
+/**
+ * What came out of the outbox queue's dead letters: a delivery that failed again and again by a fault of ours. Its job
+ * stands in the due index, so nothing is lost; one that is over is ended here, and the fault is made visible.
+ */
+export async function settleDeadLetter(services: OutboxServices, message: OutboxMessage): Promise<void> {
+  const { task, config: id, retry } = message;
+  services.metrics.count('PushDeadLettered');
+  services.log.error('a delivery ran out of retries', { task, config: id });
+  const config = await readConfig(services, task, id);
+  if (!config && !retry) return;
+  const revision = retry ? retry.revision : config!.progress.revision;
+  await sweepOne(
+    services,
+    retry ? keys.pushRetry(task, id, revision, retry.id) : keys.pushJob(task, id, revision),
+    'quietly',
+  );
+}
+
 async function sweepOne(
   services: OutboxServices,
   key: { readonly pk: string; readonly sk: string },
+  how: 'waking' | 'quietly' = 'waking',
 ): Promise<Job | undefined> {
   try {
     const item = await services.store.get('outbox', key, { consistent: true });
     if (!item) return undefined;
     const job = jobOf(item);
-    const found = await services.store.get('outbox', keys.pushConfig(job.task, job.config), { consistent: true });
+    const found = await services.store.get('outbox', keys.pushConfig(job.task, job.config), {
+      consistent: true,
+    });
     const now = services.clock.now();
     const need = jobNeed(job, found && configOf(found), now);
     if (need === 'nothing') return undefined;
@@ -68,9 +90,14 @@ async function sweepOne(
       services.metrics.count('PushJobEnded', 1, { state: need.end });
       return undefined;
     }
+    if (how === 'quietly') return job;
     if (need.wake) {
       const { task, config, revision, retry } = job;
-      await services.outboxQueue.send({ task, config, ...(retry ? { retry: { id: retry.id, revision } } : {}) });
+      await services.outboxQueue.send({
+        task,
+        config,
+        ...(retry ? { retry: { id: retry.id, revision } } : {}),
+      });
     }
     await services.store.write({
       kind: 'update',

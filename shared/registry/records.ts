@@ -73,6 +73,8 @@ const clientRecord = z.object({
   disabled: z.boolean(),
   tokens: z.array(z.object({ hash: z.string(), createdAt: z.number() })).max(2),
   profiles: z.array(z.string()),
+  webhookPorts: z.exactOptional(z.array(z.number())),
+  webhookHosts: z.exactOptional(z.array(z.string())),
   createdAt: z.number(),
 }) satisfies z.ZodType<Client>;
 

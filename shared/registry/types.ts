@@ -11,6 +11,10 @@ export interface Client {
   readonly tokens: readonly { readonly hash: string; readonly createdAt: number }[];
   /** Ids of granted profiles; `*` grants all published ones. */
   readonly profiles: readonly string[];
+  /** Ports its webhooks may have besides 443. */
+  readonly webhookPorts?: readonly number[];
+  /** The only hosts its webhooks may have; absent: any public one. */
+  readonly webhookHosts?: readonly string[];
   readonly createdAt: number;
 }
 
@@ -94,6 +98,7 @@ export interface Settings {
   readonly answerLevel: AnswerLevel;
   readonly streaming: boolean;
   readonly extendedCard: boolean;
+  readonly pushNotifications: boolean;
   /** Bytes of a request body, at most 2 MB. */
   readonly maxBodyBytes: number;
   readonly maxParts: number;

@@ -24,6 +24,7 @@ import { countRequest } from '../quotas/index.ts';
 import { authenticate, type Client, type Settings } from '../registry/index.ts';
 import type { Answer, Call, StreamAnswer, StreamPiece } from './call.ts';
 import { faultOf } from './fault.ts';
+import { createPushConfig, deletePushConfig, getPushConfig, listPushConfigs } from './push.ts';
 import { cancel, getExtendedCard, getTask, list } from './read.ts';
 import { sendMessage } from './send.ts';
 import type { RpcHttpAnswer, RpcHttpRequest, RpcServices } from './services.ts';
@@ -77,7 +78,7 @@ async function dispatch(
   deadline: number,
 ): Promise<RpcHttpAnswer> {
   if (!isMethod(method)) return failure(id, { kind: 'method-not-found' });
-  const decoded = decodeParams(method, params);
+  const decoded = decodeParams(method, params, { allowHttpPush: services.loopbackWebhooks ?? false });
   if (!decoded.ok) return failure(id, decoded.error);
   logNotices(services, decoded.notices);
   const extensions = parseExtensions(request.headers['a2a-extensions']);
@@ -105,8 +106,6 @@ async function dispatch(
   return { status: 200, headers: { ...JSON_HEADERS, ...headers }, body: writeResult(id, value) };
 }
 
-const pushNotSupported = async (): Promise<Answer> => err({ kind: 'push-not-supported' });
-
 const methods: { readonly [M in Method]: (call: Call<M>) => Promise<Answer | StreamAnswer> } = {
   SendMessage: sendMessage,
   SendStreamingMessage: async (call) => started(await sendStreaming(call)),
@@ -114,11 +113,11 @@ const methods: { readonly [M in Method]: (call: Call<M>) => Promise<Answer | Str
   ListTasks: list,
   CancelTask: cancel,
   SubscribeToTask: async (call) => started(await subscribe(call)),
-  CreateTaskPushNotificationConfig: pushNotSupported,
-  GetTaskPushNotificationConfig: pushNotSupported,
-  ListTaskPushNotificationConfigs: pushNotSupported,
+  CreateTaskPushNotificationConfig: createPushConfig,
+  GetTaskPushNotificationConfig: getPushConfig,
+  ListTaskPushNotificationConfigs: listPushConfigs,
   GetExtendedAgentCard: getExtendedCard,
-  DeleteTaskPushNotificationConfig: pushNotSupported,
+  DeleteTaskPushNotificationConfig: deletePushConfig,
 };
 
 /** The first event is made before the answer starts: an error before it is plain JSON (decisions, envelope). */

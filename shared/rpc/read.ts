@@ -86,7 +86,14 @@ export async function getExtendedCard(call: Call<'GetExtendedAgentCard'>): Promi
   const over = await call.rate();
   if (over) return err(over);
   const profiles = await services.registry.profiles();
-  const input = { settings, profiles, baseUrl, push: false, version: GATEWAY_VERSION, client };
+  const input = {
+    settings,
+    profiles,
+    baseUrl,
+    push: settings.pushNotifications,
+    version: GATEWAY_VERSION,
+    client,
+  };
   const card =
     params.tenant === undefined
       ? extendedCard(input)

@@ -18,6 +18,7 @@ import { readHead } from '../tasks/read-head.ts';
 import { snapshot } from '../tasks/snapshot.ts';
 import { modesFit } from './accept-modes.ts';
 import { type Answer, type Call, invalid } from './call.ts';
+import { refusalOfConfig, refusalOfWebhook } from './push.ts';
 import { grantedProfile, SKILL_METADATA } from './tenant.ts';
 
 export type Send = Call<'SendMessage'> | Call<'SendStreamingMessage'>;
@@ -61,7 +62,12 @@ export async function acceptSend(
   place: () => Promise<A2AFailure | undefined> = async () => undefined,
 ): Promise<Result<Sent, A2AFailure>> {
   const { services, client, params } = call;
-  const sent: SentMessage = { client: client.id, tenant: params.tenant ?? '', message: params.message };
+  const sent: SentMessage = {
+    client: client.id,
+    tenant: params.tenant ?? '',
+    message: params.message,
+    push: params.configuration?.taskPushNotificationConfig,
+  };
   const before = await findSent(services, sent);
   if (before?.kind === 'different') return err(REUSED);
   if (before?.kind === 'same') return repeated(call, before.task, place);
@@ -133,7 +139,9 @@ async function refusalOf(call: Send, profile: Profile): Promise<A2AFailure | und
   const required = profile.extensions.filter((extension) => extension.required).map(({ uri }) => uri);
   const missing = missingExtensions(required, extensions);
   if (missing.length > 0) return { kind: 'extension-support-required', missing };
-  if (params.configuration?.taskPushNotificationConfig) return { kind: 'push-not-supported' };
+  const push = params.configuration?.taskPushNotificationConfig;
+  const refused = push && refusalOfWebhook(call, push, 'configuration.taskPushNotificationConfig.');
+  if (refused) return refused;
   if (!modesFit(profile, params.message.parts, params.configuration?.acceptedOutputModes ?? [])) {
     return { kind: 'content-type-not-supported' };
   }
@@ -198,7 +206,7 @@ async function overQuota(call: Send, head: Head | undefined): Promise<A2AFailure
 async function resume(call: Send, head: Head, accepting: Accepting): Promise<Result<Sent, A2AFailure>> {
   const { services, client } = call;
   for (let found: Head | undefined = head; found && found.client === client.id; ) {
-    const refusal = refusalOfState(found);
+    const refusal = refusalOfState(found) ?? (await refusalOfConfig(call, found, accepting.push));
     if (refusal) return err(refusal);
     const resumed = await resumeTask(services, found, accepting);
     if (resumed.kind !== 'changed') return created(call, accepting, resumed);

@@ -7,6 +7,8 @@ export interface RpcServices extends TaskServices {
   readonly registry: Registry;
   readonly runQueue: WorkQueue<RunMessage>;
   readonly cards: CardPublisher;
+  /** The local host's `--allow-loopback`: webhooks on this machine, http among them. */
+  readonly loopbackWebhooks?: boolean;
 }
 
 /** An HTTP request as the RPC endpoint sees it; header names in lower case. */

@@ -1,21 +1,28 @@
 import { project } from '../journal/project.ts';
+import type { OutboxMessage } from '../push/services.ts';
 import type { RunMessage, WorkQueue } from '../runtime/ports.ts';
 import { needOf } from './decide.ts';
 import { nameOf, type RecoveryServices } from './recover.ts';
 
-export interface FollowServices extends RecoveryServices {
+export interface FollowOneServices extends RecoveryServices {
+  readonly outboxQueue: WorkQueue<OutboxMessage>;
+}
+
+export interface FollowServices extends FollowOneServices {
   readonly projectionQueue: WorkQueue<RunMessage>;
 }
 
 /**
- * Follows a task's committed state: catches the view up and sends the queue message that a function which died after
- * its commit did not (design §4). Rejects when the projection failed.
+ * Follows a task's committed state: catches the view up and sends the queue messages that the state still needs, those of
+ * a function which died after its commit among them (design §4). Rejects when the projection failed.
  */
-export async function follow(services: RecoveryServices, task: string): Promise<void> {
+export async function follow(services: FollowOneServices, task: string): Promise<void> {
   const { head } = await project(services, task);
   if (head && head.run === 'queued' && needOf(head, services.clock.now()).kind === 'execute') {
     await services.runQueue.send({ task });
   }
+  // Whoever projected, the jobs stand; a config with nothing due goes back to rest at once.
+  for (const config of head?.configs ?? []) await services.outboxQueue.send({ task, config: config.id });
 }
 
 /** One record of the state table's stream, as far as it matters. */

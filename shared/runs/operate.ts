@@ -6,7 +6,8 @@ import { type Head, headOf } from '../tasks/formats.ts';
 import { readHeadAndView, readRevisions } from '../tasks/read-head.ts';
 import type { StateServices } from '../tasks/services.ts';
 import { needOf } from './decide.ts';
-import { nameOf, type RecoveryServices, recover } from './recover.ts';
+import type { FollowOneServices } from './follow.ts';
+import { nameOf, recover } from './recover.ts';
 
 /** What an operator sees of a task: states, revisions, sizes and times; no content (P10). Times are ISO, UTC. */
 export async function showTask(services: StateServices, task: string): Promise<object | undefined> {
@@ -83,10 +84,10 @@ export interface Repaired {
 
 /**
  * Does for every task what a lost queue, a restored table or a stopped host left undone (design §4, queue messages):
- * queues runnable runs, ends those past their limits, catches views up, sets missing due entries. Reads the whole state
+ * queues runnable runs, ends those past their limits, catches views up, wakes webhooks, sets missing due entries. Reads the whole state
  * table. Harmless to repeat, and beside running functions.
  */
-export async function repairAll(services: RecoveryServices): Promise<Repaired> {
+export async function repairAll(services: FollowOneServices): Promise<Repaired> {
   const repaired = { tasks: 0, queued: 0, ended: 0, projected: 0, rekeyed: 0, failed: 0 };
   let after: Readonly<Record<string, string>> | undefined;
   do {
@@ -107,7 +108,7 @@ export async function repairAll(services: RecoveryServices): Promise<Repaired> {
 }
 
 async function repairOne(
-  services: RecoveryServices,
+  services: FollowOneServices,
   item: StoredItem,
   repaired: { -readonly [K in keyof Repaired]: number },
 ): Promise<void> {
@@ -120,6 +121,7 @@ async function repairOne(
     await project(services, head.task);
     repaired.projected++;
   }
+  for (const config of head.configs) await services.outboxQueue.send({ task: head.task, config: config.id });
   if (need.kind !== 'nothing' && need.kind !== 'end' && head.due === undefined) {
     await setDue(services, head);
     repaired.rekeyed++;

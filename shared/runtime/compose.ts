@@ -1,4 +1,5 @@
 import type { GuardOptions } from '../guard/index.ts';
+import type { OutboxMessage } from '../push/services.ts';
 import { createKeyring, createSealer } from '../sealing/index.ts';
 import { createKmsClient, createKmsKeyService } from '../sealing/keys-kms.ts';
 import { createDynamoClient, tableNames } from '../storage/client-dynamodb.ts';
@@ -24,6 +25,7 @@ export interface Seams {
   readonly metrics?: Metrics & { flush?(): void };
   readonly runQueue?: WorkQueue<RunMessage>;
   readonly projectionQueue?: WorkQueue<RunMessage>;
+  readonly outboxQueue?: WorkQueue<OutboxMessage>;
   /** The local host's `--allow-loopback`, and a resolver or a CA of a test. */
   readonly outbound?: Omit<GuardOptions, 'ownHosts'>;
 }

@@ -17,6 +17,7 @@ const schema = z.object({
   SEALPOST_CARD_KEY: z.string().min(1).optional(),
   SEALPOST_RUN_QUEUE: z.url().optional(),
   SEALPOST_PROJECTION_QUEUE: z.url().optional(),
+  SEALPOST_OUTBOX_QUEUE: z.url().optional(),
   /** Public base URL, without a trailing slash; absent: taken from the request context (stage or custom domain). */
   SEALPOST_PUBLIC_URL: z.url().optional(),
   AWS_REGION: z.string().min(1).default('us-east-1'),

@@ -11,32 +11,48 @@ export interface BatchAnswer {
   readonly batchItemFailures: readonly { readonly itemIdentifier: string }[];
 }
 
-/** The task id of a message; `undefined` for a body that is none of ours, which no retry would mend. */
-export function taskOfMessage(record: QueueRecord): string | undefined {
-  try {
-    const { task } = JSON.parse(record.body) as { readonly task?: unknown };
-    return typeof task === 'string' && task !== '' ? task : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-/** Handles the records one after another; those whose work rejects come back, the others do not. */
-export async function eachTask(
+/**
+ * Handles the records one after another; those whose work rejects come back, the others do not. A body that `read` makes
+ * nothing of is none of ours, which no retry would mend.
+ */
+export async function each<Message>(
   event: QueueEvent,
-  work: (task: string, record: QueueRecord) => Promise<'done' | 'again'>,
-  failed: (task: string, error: unknown) => void,
+  read: (body: unknown) => Message | undefined,
+  work: (message: Message, record: QueueRecord) => Promise<'done' | 'again'>,
+  failed: (message: Message, error: unknown) => void,
 ): Promise<BatchAnswer> {
   const again: { itemIdentifier: string }[] = [];
   for (const record of event.Records) {
-    const task = taskOfMessage(record);
-    if (task === undefined) continue;
+    const message = read(parsed(record.body));
+    if (message === undefined) continue;
     try {
-      if ((await work(task, record)) === 'again') again.push({ itemIdentifier: record.messageId });
+      if ((await work(message, record)) === 'again') again.push({ itemIdentifier: record.messageId });
     } catch (error) {
-      failed(task, error);
+      failed(message, error);
       again.push({ itemIdentifier: record.messageId });
     }
   }
   return { batchItemFailures: again };
+}
+
+/** `each` for messages that name a task. */
+export function eachTask(
+  event: QueueEvent,
+  work: (task: string, record: QueueRecord) => Promise<'done' | 'again'>,
+  failed: (task: string, error: unknown) => void,
+): Promise<BatchAnswer> {
+  return each(event, taskOf, work, failed);
+}
+
+function taskOf(body: unknown): string | undefined {
+  const { task } = (body ?? {}) as { readonly task?: unknown };
+  return typeof task === 'string' && task !== '' ? task : undefined;
+}
+
+function parsed(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch {
+    return undefined;
+  }
 }

@@ -1,3 +1,4 @@
+import type { OutboxMessage } from '../push/services.ts';
 import { required, type Seams } from './compose.ts';
 import type { Environment } from './environment.ts';
 import type { RunMessage, WorkQueue } from './ports.ts';
@@ -21,5 +22,13 @@ export function composeProjectionQueue(environment: Environment, seams: Seams): 
       createSqsClient(environment),
       required(environment.SEALPOST_PROJECTION_QUEUE, 'SEALPOST_PROJECTION_QUEUE'),
     )
+  );
+}
+
+/** Configs whose delivery is to be woken. Without the variable push is not deployed, and nothing is to be woken. */
+export function composeOutboxQueue(environment: Environment, seams: Seams): WorkQueue<OutboxMessage> {
+  const url = environment.SEALPOST_OUTBOX_QUEUE;
+  return (
+    seams.outboxQueue ?? (url ? createSqsQueue(createSqsClient(environment), url) : { send: async () => {} })
   );
 }

@@ -1,4 +1,5 @@
 import type { Message } from '../protocol/index.ts';
+import { prepareConfig } from '../push/manage.ts';
 import type { AnswerLevel, Profile } from '../registry/types.ts';
 import { keys } from '../storage/keys.ts';
 import type { Action, StoredItem } from '../storage/port.ts';
@@ -31,6 +32,7 @@ export async function createTask(services: TaskServices, accepting: Accepting): 
   const sealer = await services.sealer.begin({ client, task, purpose: 'content' });
   const message = stamped(accepting.message, task, context);
   const written = await messageActions(sealer, 1, { message, ...modes(accepting) });
+  const config = accepting.push && (await prepareConfig(services, task, client, 0, accepting.push));
   const now = services.clock.now();
   const id = Buffer.from(services.random.bytes(16)).toString('base64url');
   const head: Head = {
@@ -52,8 +54,8 @@ export async function createTask(services: TaskServices, accepting: Accepting): 
     ceiling: accepting.ceiling,
     tried: [],
     messages: 1,
-    configs: [],
-    configsEdition: 0,
+    configs: config ? [config.ref] : [],
+    configsEdition: config ? 1 : 0,
     due: keys.dueAt(now + DUE_AHEAD_MS),
   };
   const revision: Revision = {
@@ -69,6 +71,7 @@ export async function createTask(services: TaskServices, accepting: Accepting): 
     { kind: 'put', table: 'state', item: headItem(head), when: absent },
     { kind: 'put', table: 'state', item: revisionItem(revision), when: absent },
     ...written.actions,
+    ...(config ? [config.action] : []),
     ...(profile.dedup ? [await dedupAction(services, accepting, task)] : []),
   ];
   const outcome = await services.store.transact(actions, id);
@@ -95,6 +98,8 @@ export async function resumeTask(services: TaskServices, head: Head, accepting: 
   const sealer = sealerOf(services, head, head.salt);
   const message = stamped(accepting.message, head.task, head.context);
   const written = await messageActions(sealer, head.messages + 1, { message, ...modes(accepting) });
+  const config =
+    accepting.push && (await prepareConfig(services, head.task, head.client, head.revision, accepting.push));
   const dedup = accepting.profile.dedup ? [await dedupAction(services, accepting, head.task)] : [];
   const committed = await commit(services, head, {
     state: 'TASK_STATE_WORKING',
@@ -102,7 +107,8 @@ export async function resumeTask(services: TaskServices, head: Head, accepting: 
     restart: true,
     deadline: services.clock.now() + accepting.profile.runSeconds * 1000,
     message: { ref: written.ref, spoken: false },
-    with: [...written.actions, ...dedup],
+    ...(config ? { config: config.ref } : {}),
+    with: [...written.actions, ...(config ? [config.action] : []), ...dedup],
   });
   if (committed.kind === 'committed')
     return { kind: 'accepted', head: committed.head, revision: committed.revision };

@@ -2,6 +2,7 @@ import { isTerminal, type TaskState } from '../protocol/index.ts';
 import { keys } from '../storage/keys.ts';
 import type { Action, Condition, Value } from '../storage/port.ts';
 import {
+  type ConfigRef,
   type EndReason,
   given,
   type Head,
@@ -30,6 +31,8 @@ export interface Step {
   readonly message?: { readonly ref: MessageRef; readonly spoken: boolean };
   readonly result?: ResultRef;
   readonly reason?: EndReason;
+  /** A push config that this step adds; its fence is the revision before. */
+  readonly config?: ConfigRef;
   /** Content, dedup and the like: written in the same transaction. */
   readonly with?: readonly Action[];
 }
@@ -84,6 +87,8 @@ export function nextHead(head: Head, step: Step, commitId: string, now: number):
     run: step.run,
     attempts: step.restart ? 0 : head.attempts,
     messages: step.message ? step.message.ref.number : head.messages,
+    configs: step.config ? [...head.configs, step.config] : head.configs,
+    configsEdition: step.config ? head.configsEdition + 1 : head.configsEdition,
     ...given({
       lease: step.keepLease ? lease : undefined,
       deadline,
@@ -135,6 +140,9 @@ function headUpdate(head: Head, next: Head, when: readonly Condition[]): Action 
         ...(next.due !== undefined && next.due !== head.due
           ? { ds: keys.dueShard(head.task), da: next.due }
           : {}),
+        ...(next.configsEdition === head.configsEdition
+          ? {}
+          : { configs: next.configs as unknown as Value, configsEdition: next.configsEdition }),
       },
       remove,
     },

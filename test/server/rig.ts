@@ -1,5 +1,6 @@
 import { createCardPublisher } from '../../shared/cards/index.ts';
 import { echoAdapter, type ProviderAdapter } from '../../shared/providers/index.ts';
+import type { OutboxMessage } from '../../shared/push/services.ts';
 import { createRegistry, mintToken, type Profile, type Provider } from '../../shared/registry/index.ts';
 import { handleRpc, type RpcHttpAnswer, type RpcServices } from '../../shared/rpc/index.ts';
 import { type ExecutorServices, executeRun } from '../../shared/runs/execute.ts';
@@ -100,6 +101,7 @@ export interface Gateway {
   readonly services: RpcServices & ExecutorServices;
   readonly runQueue: MemoryQueue;
   readonly projectionQueue: MemoryQueue;
+  readonly outboxQueue: WorkQueue<OutboxMessage> & { readonly messages: OutboxMessage[] };
   readonly metrics: ReturnType<typeof recordingMetrics>;
   readonly log: ReturnType<typeof recordingLog>;
   readonly keyService: ReturnType<typeof memoryKeyService>;
@@ -146,6 +148,10 @@ export function createGateway(parts: GatewayParts): Gateway {
   const log = recordingLog();
   const runQueue = parts.runQueue ?? memoryQueue();
   const projectionQueue = memoryQueue();
+  const outboxQueue: Gateway['outboxQueue'] = {
+    messages: [],
+    send: async (message) => void outboxQueue.messages.push(message),
+  };
   const keyring = createKeyring({ store: parts.store, keyService, clock });
   const services: RpcServices & ExecutorServices = {
     store: parts.store,
@@ -182,6 +188,7 @@ export function createGateway(parts: GatewayParts): Gateway {
     services,
     runQueue,
     projectionQueue,
+    outboxQueue,
     metrics,
     log,
     keyService,
@@ -200,7 +207,7 @@ export function createGateway(parts: GatewayParts): Gateway {
     execute,
     follow: (...tasks) =>
       followAll(
-        { ...services, projectionQueue },
+        { ...services, projectionQueue, outboxQueue },
         tasks.map((task, i) => ({ task, at: String(i) })),
       ),
     sweep: () => sweep(services, Number.POSITIVE_INFINITY),
@@ -227,6 +234,7 @@ export async function register(
       readonly id: string;
       readonly profiles?: readonly string[];
       readonly disabled?: boolean;
+      readonly webhookPorts?: readonly number[];
     }[];
     readonly profiles?: readonly Profile[];
     readonly providers?: readonly Provider[];
@@ -237,13 +245,14 @@ export async function register(
     const item = { ...key, v: 1, edition: 1, data: value as Value };
     await store.write({ kind: 'put', table: 'registry', item });
   };
-  for (const { id, profiles = ['*'], disabled = false } of entries.clients ?? []) {
+  for (const { id, profiles = ['*'], disabled = false, webhookPorts = [] } of entries.clients ?? []) {
     const minted = mintToken(id, systemRandom);
     tokens.set(id, minted.token);
     await put(keys.client(id), {
       id,
       name: id,
       disabled,
+      webhookPorts,
       tokens: [{ hash: minted.hash, createdAt: 0 }],
       profiles,
       createdAt: 0,

@@ -1,0 +1,63 @@
+import middy from '@middy/core';
+import { createGuard } from '../../shared/guard/index.ts';
+import { deliver, wake } from '../../shared/push/deliver.ts';
+import { outboxMessageOf } from '../../shared/push/message.ts';
+import { deliverRetry } from '../../shared/push/retry.ts';
+import type { DeliveryServices } from '../../shared/push/services.ts';
+import { createRegistry } from '../../shared/registry/index.ts';
+import { nameOf } from '../../shared/runs/recover.ts';
+import { composeTasks, type Seams } from '../../shared/runtime/compose.ts';
+import { readEnvironment } from '../../shared/runtime/environment.ts';
+import { type BatchAnswer, each, type QueueEvent } from '../../shared/runtime/queue-event.ts';
+import { composeOutboxQueue } from '../../shared/runtime/queues.ts';
+
+const MARGIN_MS = 5_000;
+
+/** Sends what is due for a config (design §6). The only function that calls a webhook. */
+export function createHandler(variables: Readonly<Record<string, string | undefined>>, seams: Seams = {}) {
+  const environment = readEnvironment(variables);
+  const tasks = composeTasks(environment, 'delivery', seams);
+  const registry = createRegistry({ store: tasks.store, clock: tasks.clock, log: tasks.log });
+  const publicUrl = environment.SEALPOST_PUBLIC_URL;
+  const services: DeliveryServices = {
+    ...tasks,
+    outboxQueue: composeOutboxQueue(environment, seams),
+    guard: createGuard({ ownHosts: publicUrl ? [new URL(publicUrl).host] : [], ...seams.outbound }),
+    policyOf: async (id) => {
+      const client = await registry.client(id);
+      return {
+        purpose: 'webhook',
+        allowedPorts: client?.webhookPorts ?? [],
+        ...(client?.webhookHosts ? { allowHosts: client.webhookHosts } : {}),
+      };
+    },
+  };
+  return middy<QueueEvent, BatchAnswer>().handler(async (event, context) => {
+    const until = services.clock.now() + context.getRemainingTimeInMillis() - MARGIN_MS;
+    const answer = await each(
+      event,
+      outboxMessageOf,
+      async (message) => {
+        if (!message.retry) await deliver(services, message, until);
+        else await retryUntil(services, { ...message, retry: message.retry }, until);
+        return 'done';
+      },
+      ({ task }, error) => services.log.error('a delivery failed', { task, error: nameOf(error) }),
+    );
+    tasks.flush();
+    return answer;
+  });
+}
+
+async function retryUntil(
+  services: DeliveryServices,
+  message: Parameters<typeof deliverRetry>[1],
+  until: number,
+): Promise<void> {
+  for (;;) {
+    const next = await deliverRetry(services, message);
+    if (next === undefined) return;
+    const now = services.clock.now();
+    if (next > now || now + 20_000 > until) return wake(services, message, next - now);
+  }
+}
