@@ -47,14 +47,33 @@ export function answerOf(answer: RpcHttpAnswer, ended: () => void): StreamedAnsw
   return {
     statusCode,
     headers,
-    body: ReadableStream.from(chunks(body, ended)) as ReadableStream<Uint8Array>,
+    body: ReadableStream.from(chunks(body[Symbol.asyncIterator](), ended)) as ReadableStream<Uint8Array>,
   };
 }
 
-async function* chunks(texts: AsyncIterable<string>, ended: () => void): AsyncGenerator<Uint8Array> {
-  try {
-    for await (const text of texts) yield Buffer.from(text, 'utf8');
-  } finally {
-    ended();
-  }
+/** Not a generator: one that is dropped before it was read would end nothing (S09). */
+function chunks(texts: AsyncIterator<string>, ended: () => void): AsyncIterable<Uint8Array> {
+  const iterator: AsyncIterableIterator<Uint8Array> = {
+    [Symbol.asyncIterator]: () => iterator,
+    async next() {
+      try {
+        const { done, value } = await texts.next();
+        if (!done) return { done: false, value: Buffer.from(value, 'utf8') };
+      } catch (error) {
+        ended();
+        throw error;
+      }
+      ended();
+      return { done: true, value: undefined };
+    },
+    async return() {
+      try {
+        await texts.return?.();
+      } finally {
+        ended();
+      }
+      return { done: true, value: undefined };
+    },
+  };
+  return iterator;
 }

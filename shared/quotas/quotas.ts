@@ -58,7 +58,7 @@ export async function mayOpenTask(services: QuotaServices, client: string, limit
 }
 
 export interface StreamPlace {
-  /** Gives the place back; harmless when it expired. */
+  /** Gives the place back, if that can be done now; else it frees itself. Never throws: a stream must not end with it. */
   close(): Promise<void>;
 }
 
@@ -88,7 +88,7 @@ export async function openStream(
   });
   return {
     async close() {
-      await store.write({ kind: 'delete', table: 'registry', key });
+      await store.write({ kind: 'delete', table: 'registry', key }).catch(() => {});
     },
   };
 }

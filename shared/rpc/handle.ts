@@ -2,8 +2,6 @@ import {
   type A2AFailure,
   decodeParams,
   echoExtensions,
-  encodeSse,
-  encodeSseComment,
   err,
   isMethod,
   type JsonId,
@@ -22,6 +20,7 @@ import {
 } from '../protocol/index.ts';
 import { countRequest } from '../quotas/index.ts';
 import { authenticate, type Client, type Settings } from '../registry/index.ts';
+import { sse, started } from './answer-stream.ts';
 import type { Answer, Call, StreamAnswer, StreamPiece } from './call.ts';
 import { faultOf } from './fault.ts';
 import { createPushConfig, deletePushConfig, getPushConfig, listPushConfigs } from './push.ts';
@@ -119,39 +118,6 @@ const methods: { readonly [M in Method]: (call: Call<M>) => Promise<Answer | Str
   GetExtendedAgentCard: getExtendedCard,
   DeleteTaskPushNotificationConfig: deletePushConfig,
 };
-
-/** The first event is made before the answer starts: an error before it is plain JSON (decisions, envelope). */
-async function started(answer: StreamAnswer): Promise<StreamAnswer> {
-  if (!answer.ok) return answer;
-  const pieces = answer.value[Symbol.asyncIterator]();
-  const first = await pieces.next();
-  return ok(
-    (async function* () {
-      try {
-        for (let piece = first; !piece.done; piece = await pieces.next()) yield piece.value;
-      } finally {
-        await pieces.return?.();
-      }
-    })(),
-  );
-}
-
-/** An error after the first event ends the stream with an `error` event that holds a JSON-RPC error. */
-async function* sse(
-  services: RpcServices,
-  id: JsonId,
-  pieces: AsyncIterable<StreamPiece>,
-): AsyncGenerator<string> {
-  try {
-    for await (const piece of pieces) {
-      yield piece === 'keep-alive'
-        ? encodeSseComment('keep-alive')
-        : encodeSse({ id: piece.id, data: writeResult(id, piece.result) });
-    }
-  } catch (error) {
-    yield encodeSse({ event: 'error', data: writeError(id, toWireError(faultOf(services, error))) });
-  }
-}
 
 function isStream(value: unknown): value is AsyncIterable<StreamPiece> {
   return typeof value === 'object' && value !== null && Symbol.asyncIterator in value;

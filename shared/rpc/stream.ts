@@ -26,18 +26,27 @@ const KEEP_ALIVE_MS = 15_000;
 export async function sendStreaming(call: Call<'SendStreamingMessage'>): Promise<StreamAnswer> {
   if (!call.settings.streaming) return err(STREAMING_DISABLED);
   let place: StreamPlace | undefined;
-  const accepted = await acceptSend(call, async () => {
-    const taken = await takePlace(call);
-    if (!taken.ok) return taken.error;
-    place = taken.value;
-    return undefined;
-  });
-  if (!accepted.ok || !place) return accepted.ok ? err({ kind: 'task-not-found' }) : closing(place, accepted);
-  const { task, revision, repeated } = accepted.value;
-  const seen = repeated ? await readCaughtUp(call.services, task) : await readAt(call, task, revision);
-  if (!seen) return closing(place, err({ kind: 'task-not-found' }));
-  if (repeated && call.lastEventId !== undefined) return resumed(call, seen, place, true);
-  return ok(fromTask(call, seen, place, true));
+  const answering = async (): Promise<StreamAnswer> => {
+    const accepted = await acceptSend(call, async () => {
+      const taken = await takePlace(call);
+      if (!taken.ok) return taken.error;
+      place = taken.value;
+      return undefined;
+    });
+    if (!accepted.ok || !place) return accepted.ok ? NOT_FOUND : accepted;
+    const { task, revision, repeated } = accepted.value;
+    const seen = repeated ? await readCaughtUp(call.services, task) : await readAt(call, task, revision);
+    if (!seen) return NOT_FOUND;
+    if (repeated && call.lastEventId !== undefined) return resumed(call, seen, place, true);
+    return ok(fromTask(call, seen, place, true));
+  };
+  let answer: StreamAnswer | undefined;
+  try {
+    answer = await answering();
+    return answer;
+  } finally {
+    if (!answer?.ok) await place?.close();
+  }
 }
 
 /** SubscribeToTask: the task as it stands, then its events; with `Last-Event-ID` only the events behind that one. */
@@ -54,14 +63,16 @@ export async function subscribe(call: Call<'SubscribeToTask'>): Promise<StreamAn
   }
   const place = await takePlace(call);
   if (!place.ok) return place;
-  return continues
-    ? resumed(call, own.value, place.value, false)
-    : ok(fromTask(call, own.value, place.value, false));
+  if (!continues) return ok(fromTask(call, own.value, place.value, false));
+  const answer = resumed(call, own.value, place.value, false);
+  if (!answer.ok) await place.value.close();
+  return answer;
 }
 
 type Streaming = Call<'SendStreamingMessage'> | Call<'SubscribeToTask'>;
 type Seen = { readonly head: Head; readonly view: View };
 
+const NOT_FOUND: StreamAnswer = err({ kind: 'task-not-found' });
 const STREAMING_DISABLED: A2AFailure = { kind: 'unsupported-operation', reason: 'STREAMING_DISABLED' };
 
 async function takePlace(call: Streaming): Promise<Result<StreamPlace, A2AFailure>> {
@@ -74,11 +85,6 @@ function deadlineOf(call: Streaming): number {
   return Math.min(call.services.clock.now() + call.settings.streamSeconds * 1000, call.deadline);
 }
 
-async function closing(place: StreamPlace | undefined, failure: StreamAnswer): Promise<StreamAnswer> {
-  await place?.close();
-  return failure;
-}
-
 /** The task as it was at a revision, however far it has come since: the stream's first event (decisions, envelope). */
 async function readAt(call: Streaming, task: string, revision: number): Promise<Seen | undefined> {
   const head = await readHead(call.services, task);
@@ -89,20 +95,17 @@ async function readAt(call: Streaming, task: string, revision: number): Promise<
   return view && { head, view };
 }
 
-async function resumed(
-  call: Streaming,
-  seen: Seen,
-  place: StreamPlace,
-  endAtInput: boolean,
-): Promise<StreamAnswer> {
+/** Where nothing is missed, a sign of life goes first: the answer starts now, not with the next event. */
+function resumed(call: Streaming, seen: Seen, place: StreamPlace, endAtInput: boolean): StreamAnswer {
   const after = parseEventNumber(call.lastEventId ?? '');
   if (!after || isAhead(after, seen.view)) {
-    return closing(place, err(invalid('Last-Event-ID', 'is not the number of an event of this task')));
+    return err(invalid('Last-Event-ID', 'is not the number of an event of this task'));
   }
-  if (isTerminal(seen.view.state) && !isNews(seen.view, after)) {
-    return closing(place, err({ kind: 'unsupported-operation', reason: 'STREAM_EXHAUSTED' }));
+  const misses = isNews(seen.view, after);
+  if (isTerminal(seen.view.state) && !misses) {
+    return err({ kind: 'unsupported-operation', reason: 'STREAM_EXHAUSTED' });
   }
-  return ok(events(call, seen.head.task, after, place, endAtInput));
+  return ok(events(call, seen.head.task, after, place, endAtInput, !misses));
 }
 
 function isAhead(number: EventNumber, view: View): boolean {
@@ -138,8 +141,10 @@ async function* events(
   after: EventNumber,
   place: StreamPlace,
   endAtInput: boolean,
+  greets = false,
 ): AsyncGenerator<StreamPiece> {
   try {
+    if (greets) yield 'keep-alive';
     const options = { after, deadline: deadlineOf(call), endAtInput, keepAliveMs: KEEP_ALIVE_MS };
     for await (const event of watch(call.services, task, options)) {
       if (event === 'keep-alive') yield event;
