@@ -37,10 +37,10 @@ export function sse(
   answer: AsyncIterable<StreamPiece>,
 ): AsyncIterable<string> {
   const pieces = answer[Symbol.asyncIterator]();
-  return iterable(async () => {
+  return iterable<string>(async () => {
     try {
-      const { done, value } = await pieces.next();
-      return done ? END : { done: false, value: textOf(id, value) };
+      const piece = await pieces.next();
+      return piece.done ? END : { done: false, value: textOf(id, piece.value) };
     } catch (error) {
       const text = encodeSse({ event: 'error', data: writeError(id, toWireError(faultOf(services, error))) });
       return { done: false, value: text };

@@ -38,7 +38,7 @@ export async function startScene(parts: SceneParts = {}): Promise<Scene> {
     ),
     profiles: [...names].map((id) => ({ ...echoProfile, id, providers: [id], ...parts.profiles?.[id] })),
     providers: [...names].map((id) => ({ id, kind: 'echo', timeoutSeconds: 60 })),
-    settings: { requestsPerMinute: 1_000_000, ...parts.settings },
+    settings: { requestsPerMinute: 1_000_000, pushNotifications: false, ...parts.settings },
   });
   const shared = { keyService: memoryKeyService(), runQueue: memoryQueue() };
   const instance: Scene['instance'] = (changed = {}) =>
