@@ -1,12 +1,29 @@
 import { defineConfig } from 'vitest/config';
 
+/** Tests of whole hosts, which are timed or busy: each has the machine to itself, after all others. */
+const whole = ['test/e2e/**/*.test.ts', 'test/local/{start,host}.test.ts'];
+
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
-    exclude: ['test/interop/**'],
+    setupFiles: ['test/only-this-machine.ts'],
     testTimeout: 30_000,
     hookTimeout: 30_000,
     // Two cores: more workers only make the embedded engines starve each other.
     maxWorkers: 2,
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: 'parts',
+          include: ['test/**/*.test.ts'],
+          exclude: ['test/interop/**', ...whole],
+          sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        extends: true,
+        test: { name: 'whole', include: whole, maxWorkers: 1, sequence: { groupOrder: 1 } },
+      },
+    ],
   },
 });
