@@ -26,7 +26,7 @@ export type Send = Call<'SendMessage'> | Call<'SendStreamingMessage'>;
 /** What a send led to: a task that was created, resumed, or that the same message had led to before. */
 export interface Sent {
   readonly task: string;
-  /** The revision that this send committed; 1 for a repeated one. */
+  /** The revision that this send committed; for a repeated one, the one that the task had come to. */
   readonly revision: number;
   readonly profile: string;
   readonly repeated: boolean;
@@ -69,17 +69,20 @@ export async function acceptSend(
     push: params.configuration?.taskPushNotificationConfig,
   };
   const before = await findSent(services, sent);
-  if (before?.kind === 'different') return err(REUSED);
-  if (before?.kind === 'same') return repeated(call, before.task, place);
-
   const named = await profileOf(call);
+  const isSwitchedOff = named.ok && !named.value.profile.dedup;
+  if (before && !isSwitchedOff) {
+    return before.kind === 'same' ? repeated(call, before.task, place) : err(REUSED);
+  }
   if (!named.ok) return named;
   const { profile, head } = named.value;
-  const refusal =
-    (await refusalOf(call, profile)) ??
-    (await refusalOfTask(call, head)) ??
-    (await overQuota(call, head)) ??
-    (await place());
+  const refused = (await refusalOf(call, profile)) ?? (await refusalOfTask(call, head));
+  if (refused) {
+    // A follow-up that is sent twice at once: the other one may have moved the task on since the look above.
+    const now = head && profile.dedup ? await findSent(services, sent) : undefined;
+    return now?.kind === 'same' ? repeated(call, now.task, place) : err(refused);
+  }
+  const refusal = (await overQuota(call, head)) ?? (await place());
   if (refusal) return err(refusal);
 
   const accepting: Accepting = {
@@ -90,7 +93,7 @@ export async function acceptSend(
   };
   return head
     ? resume(call, head, accepting)
-    : created(call, accepting, await createTask(services, accepting));
+    : created(call, await createTask(services, accepting));
 }
 
 const REUSED: A2AFailure = {
@@ -106,10 +109,14 @@ async function repeated(
 ): Promise<Result<Sent, A2AFailure>> {
   const refusal = (await call.rate()) ?? (await place());
   if (refusal) return err(refusal);
+  return asItStands(call, task);
+}
+
+async function asItStands(call: Send, task: string): Promise<Result<Sent, A2AFailure>> {
   const head = await readHead(call.services, task);
   if (!head || head.client !== call.client.id) return err({ kind: 'task-not-found' });
   call.services.metrics.count('MessageRepeated');
-  return ok({ task, revision: 1, profile: head.profile, repeated: true });
+  return ok({ task, revision: head.revision, profile: head.profile, repeated: true });
 }
 
 /** The profile a message is for: its tenant, its task's, the one its metadata names, or the default one. */
@@ -209,22 +216,18 @@ async function resume(call: Send, head: Head, accepting: Accepting): Promise<Res
     const refusal = refusalOfState(found) ?? (await refusalOfConfig(call, found, accepting.push));
     if (refusal) return err(refusal);
     const resumed = await resumeTask(services, found, accepting);
-    if (resumed.kind !== 'changed') return created(call, accepting, resumed);
+    if (resumed.kind !== 'changed') return created(call, resumed);
     found = resumed.head ?? (await readHead(services, found.task));
   }
   return err({ kind: 'task-not-found' });
 }
 
-async function created(
-  call: Send,
-  accepting: Accepting,
-  accepted: Accepted,
-): Promise<Result<Sent, A2AFailure>> {
+async function created(call: Send, accepted: Accepted): Promise<Result<Sent, A2AFailure>> {
   switch (accepted.kind) {
     case 'message-id-reused':
       return err(REUSED);
     case 'duplicate':
-      return ok({ task: accepted.task, revision: 1, profile: accepting.profile.id, repeated: true });
+      return asItStands(call, accepted.task);
     case 'accepted': {
       const { task, revision, profile } = accepted.head;
       await Promise.all([queue(call, task), projectNow(call, task)]);
