@@ -1,3 +1,4 @@
+import type { Outcome } from '../guard/index.ts';
 import { lastIndex } from '../journal/events.ts';
 import type { StreamResponse } from '../protocol/index.ts';
 import { nameOf } from '../runs/recover.ts';
@@ -82,7 +83,8 @@ async function attempt(services: DeliveryServices, position: Position): Promise<
   const entry: Revision = revisionOf(item);
   const prepared = await prepare(services, position, head, entry);
   if (prepared.verdict) {
-    return apply(services, position, settle(position, prepared.verdict, services.clock.now(), 0));
+    const settlement = settle(position, prepared.verdict, services.clock.now(), 0);
+    return apply(services, position, settlement, prepared.refusal);
   }
   const { secret, event } = prepared;
 
@@ -97,7 +99,7 @@ async function attempt(services: DeliveryServices, position: Position): Promise<
     services,
     settled,
     settle(settled, verdict, now, services.random.fraction()),
-    outcome.kind,
+    outcome,
   );
   await noteAttempt(services, begun, outcome, at).catch((error: unknown) =>
     services.log.warn('an attempt could not be noted', { task: config.task, error: nameOf(error) }),
@@ -112,13 +114,16 @@ async function prepare(
   head: Head,
   entry: Revision,
 ): Promise<
-  | { readonly verdict: Verdict }
+  | { readonly verdict: Verdict; readonly refusal?: Outcome }
   | { readonly verdict?: undefined; readonly secret: ConfigSecret; readonly event: StreamResponse }
 > {
   const { config } = position;
   const secret = await openSecret(services.sealer, config);
   const text = services.guard.checkText(secret.url, await services.policyOf(config.client));
-  if (text.verdict === 'refuse') return { verdict: { kind: 'stop', reason: 'address_refused' } };
+  if (text.verdict === 'refuse') {
+    const verdict: Verdict = { kind: 'stop', reason: 'address_refused' };
+    return { verdict, refusal: { kind: 'refused', rule: text.rule } };
+  }
   const event = await eventAt(services, head, entry, config.progress.index);
   // Removed meanwhile: passed over, as if delivered; the state update behind it is sent (P9).
   if (event === 'removed') return { verdict: { kind: 'delivered' } };
@@ -156,7 +161,7 @@ async function apply(
   services: DeliveryServices,
   position: Position,
   settlement: Settlement,
-  outcome?: string,
+  outcome?: Outcome,
 ): Promise<Next> {
   const { config, job } = position;
   if (settlement.ended && job.state === 'open') {

@@ -76,7 +76,7 @@ async function attemptRetry(
   const at = { at: now, progress, number: attempts + 1 };
   await release(services, config, token);
   if (settlement.halt) {
-    await halt(services, config, settlement, outcome.kind);
+    await halt(services, config, settlement, outcome);
     return giveUp(services, job, 'failed');
   }
   const next = await write(services, job, settlement);

@@ -1,17 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Clock, Random } from '../runtime/ports.ts';
-import { keys } from '../storage/keys.ts';
-import type { Action, Condition, Store, StoredItem } from '../storage/port.ts';
+import type { Action, Condition, Store } from '../storage/port.ts';
+import { auditEntry, type Deed } from './audit.ts';
 import { type Edition, type RecordKind, type Records, recordKey, toItem } from './records.ts';
 import { readRecord } from './registry.ts';
-
-/** Who did what, as the audit keeps it. */
-export interface Deed {
-  /** The ARN of the administrator, or what the local host calls its own. */
-  readonly actor: string;
-  /** The operation's name, `client.add` say. */
-  readonly operation: string;
-}
 
 /** What a change makes of the record as it stands; it is asked again whenever another edit came first. */
 export type Decision<T, F> =
@@ -55,21 +47,6 @@ const ABSENT: readonly Condition[] = [{ attribute: 'pk', is: 'absent' }];
 export function createRegistryEditor(parts: EditorParts): RegistryEditor {
   const { store, clock, random } = parts;
 
-  const auditItem = (
-    deed: Deed,
-    facts: { readonly [name: string]: string | number | readonly string[] },
-  ): StoredItem => {
-    const at = clock.now();
-    return {
-      ...keys.audit(at, random.uuid()),
-      v: 1,
-      at,
-      actor: deed.actor,
-      operation: deed.operation,
-      ...facts,
-    };
-  };
-
   return {
     async edit(kind, id, deed, change) {
       const key = recordKey(kind, id);
@@ -88,12 +65,7 @@ export function createRegistryEditor(parts: EditorParts): RegistryEditor {
           item: toItem(key, next),
           when: current ? [{ attribute: 'edition', is: '=', value: current.edition }] : ABSENT,
         };
-        const audit: Action = {
-          kind: 'put',
-          table: 'registry',
-          item: auditItem(deed, { kind, id: key.sk, changed, edition: next.edition }),
-          when: ABSENT,
-        };
+        const audit = auditEntry(parts, deed, { kind, id: key.sk, changed, edition: next.edition });
         const outcome = await store.transact([save, audit], random.uuid());
         if (outcome.kind === 'done') return { kind: 'saved', changed, ...next };
         await clock.sleep(random.fraction() * BACKOFF_MS * attempt);
@@ -102,7 +74,7 @@ export function createRegistryEditor(parts: EditorParts): RegistryEditor {
     },
 
     async record(deed, subject) {
-      await store.write({ kind: 'put', table: 'registry', item: auditItem(deed, subject), when: ABSENT });
+      await store.write(auditEntry(parts, deed, subject));
     },
   };
 }

@@ -1,5 +1,7 @@
 /** What administrators register (design §2), as requests read it and as administrators change it. */
-export type { Decision, Deed, Edit, EditorParts, RegistryEditor } from './editor.ts';
+export type { AuditFacts, Deed } from './audit.ts';
+export { auditEntry, auditEntryOfMinute, GATEWAY_ACTOR } from './audit.ts';
+export type { Decision, Edit, EditorParts, RegistryEditor } from './editor.ts';
 export { createRegistryEditor } from './editor.ts';
 export type { Checked, InvalidInput } from './input.ts';
 export { check } from './input.ts';

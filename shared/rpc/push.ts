@@ -9,6 +9,7 @@ import {
 } from '../protocol/index.ts';
 import { MAX_CONFIGS } from '../push/formats.ts';
 import { createConfig, deleteConfig, listConfigs } from '../push/manage.ts';
+import { auditEntryOfMinute, GATEWAY_ACTOR } from '../registry/audit.ts';
 import type { Head } from '../tasks/formats.ts';
 import { readPageToken, writePageToken } from '../tasks/page-token.ts';
 import { type Answer, type Call, invalid } from './call.ts';
@@ -35,7 +36,7 @@ const ID_TAKEN = 'names a push config that differs; delete it first';
 export async function createPushConfig(call: Call<'CreateTaskPushNotificationConfig'>): Promise<Answer> {
   const { services, client, params } = call;
   const taskId = params.taskId ?? '';
-  const refusal = (await refusalOfCall(call, taskId)) ?? refusalOfWebhook(call, params, '');
+  const refusal = (await refusalOfCall(call, taskId)) ?? (await refusalOfWebhook(call, params, ''));
   if (refusal) return err(refusal);
   const created = await createConfig(services, client.id, { ...params, taskId });
   switch (created.kind) {
@@ -112,13 +113,14 @@ async function refusalOfCall(call: PushCall, task: string): Promise<A2AFailure |
 
 /**
  * Whether a webhook may be registered: the guard's rule 1, text only, no look-up in a request path. The caller learns
- * one generic sentence; which rule it was goes to the log (guard, rule 7).
+ * one generic sentence; which rule it was goes to log and audit (guard, rule 7), there once a minute at most for a client
+ * and a rule.
  */
-export function refusalOfWebhook(
+export async function refusalOfWebhook(
   call: Pick<Call<'SendMessage'>, 'services' | 'client' | 'settings' | 'baseUrl'>,
   wanted: TaskPushNotificationConfig,
   path: string,
-): A2AFailure | undefined {
+): Promise<A2AFailure | undefined> {
   const { services, client, settings, baseUrl } = call;
   if (!settings.pushNotifications) return { kind: 'push-not-supported' };
   const verdict = checkText(wanted.url, {
@@ -130,6 +132,9 @@ export function refusalOfWebhook(
   if (verdict.verdict === 'allow') return undefined;
   services.metrics.count('GuardRefused', 1, { rule: verdict.rule });
   services.log.warn('a webhook was refused at its registration', { client: client.id, rule: verdict.rule });
+  const deed = { actor: GATEWAY_ACTOR, operation: 'push.refuse' };
+  const facts = { kind: 'client', id: client.id, rule: verdict.rule };
+  await services.store.write(auditEntryOfMinute(services, deed, facts));
   return invalid(`${path}url`, REFUSAL_MESSAGE);
 }
 

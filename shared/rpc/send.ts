@@ -91,9 +91,7 @@ export async function acceptSend(
     ceiling: await levelOf(call, profile),
     outputModes: params.configuration?.acceptedOutputModes,
   };
-  return head
-    ? resume(call, head, accepting)
-    : created(call, await createTask(services, accepting));
+  return head ? resume(call, head, accepting) : created(call, await createTask(services, accepting));
 }
 
 const REUSED: A2AFailure = {
@@ -147,7 +145,7 @@ async function refusalOf(call: Send, profile: Profile): Promise<A2AFailure | und
   const missing = missingExtensions(required, extensions);
   if (missing.length > 0) return { kind: 'extension-support-required', missing };
   const push = params.configuration?.taskPushNotificationConfig;
-  const refused = push && refusalOfWebhook(call, push, 'configuration.taskPushNotificationConfig.');
+  const refused = push && (await refusalOfWebhook(call, push, 'configuration.taskPushNotificationConfig.'));
   if (refused) return refused;
   if (!modesFit(profile, params.message.parts, params.configuration?.acceptedOutputModes ?? [])) {
     return { kind: 'content-type-not-supported' };
