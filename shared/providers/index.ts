@@ -13,5 +13,5 @@ export {
   type FunctionText,
   MAX_PROGRESS,
 } from './function-contract.ts';
-export { MAX_ARTIFACTS, type ValidResult, validateResult } from './result.ts';
+export { type ValidResult, validateResult } from './result.ts';
 export type * from './types.ts';

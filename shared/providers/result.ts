@@ -3,9 +3,6 @@ import { artifactSchema, partsSchema } from './content.ts';
 import { failed } from './failure.ts';
 import type { ProviderResult, TokenUsage } from './types.ts';
 
-/** Artifacts of one result (design §4, sizes). */
-export const MAX_ARTIFACTS = 100;
-
 type Completed = Extract<ProviderResult, { kind: 'completed' }>;
 
 /** A provider's result that the gateway can keep as it is: every artifact has an id of its own. */
@@ -14,8 +11,8 @@ export type ValidResult =
   | (Omit<Completed, 'artifacts'> & { readonly artifacts: readonly Artifact[] });
 
 /**
- * Reads what an adapter answered into the protocol's form. At most 100 artifacts, each with at least one part, each part
- * with exactly one content, metadata and data plain JSON; messages with at least one such part. An id of an artifact is
+ * Reads what an adapter answered into the protocol's form. How much a task may keep is decided where it is committed
+ * (design §4, sizes). Artifacts have at least one part, each part exactly one content, metadata and data plain JSON; messages with at least one such part. An id of an artifact is
  * kept when it is not blank and stands there for the first time, else `newId` gives one. Anything else is `failed` with
  * `invalid-answer`, not retryable. A failure stays the failure it is and loses a message that cannot be read.
  */
@@ -48,7 +45,6 @@ export function validateResult(result: ProviderResult, newId: () => string): Val
 }
 
 function readArtifacts(artifacts: Completed['artifacts'], newId: () => string): Artifact[] | undefined {
-  if (artifacts.length > MAX_ARTIFACTS) return undefined;
   const taken = new Set<string>();
   const read: Artifact[] = [];
   for (const artifact of artifacts) {
