@@ -4,7 +4,6 @@ import { deliver, wake } from '../../shared/push/deliver.ts';
 import { outboxMessageOf } from '../../shared/push/message.ts';
 import { deliverRetry } from '../../shared/push/retry.ts';
 import type { DeliveryServices } from '../../shared/push/services.ts';
-import { createRegistry } from '../../shared/registry/index.ts';
 import { nameOf } from '../../shared/runs/recover.ts';
 import { composeTasks, type Seams } from '../../shared/runtime/compose.ts';
 import { readEnvironment } from '../../shared/runtime/environment.ts';
@@ -17,7 +16,7 @@ const MARGIN_MS = 5_000;
 export function createHandler(variables: Readonly<Record<string, string | undefined>>, seams: Seams = {}) {
   const environment = readEnvironment(variables);
   const tasks = composeTasks(environment, 'delivery', seams);
-  const registry = createRegistry({ store: tasks.store, clock: tasks.clock, log: tasks.log });
+  const { registry } = tasks;
   const publicUrl = environment.SEALPOST_PUBLIC_URL;
   const services: DeliveryServices = {
     ...tasks,

@@ -2,7 +2,7 @@ import middy from '@middy/core';
 import { createGuard, guardedFetch } from '../../shared/guard/index.ts';
 import { createProviderAdapters } from '../../shared/providers/adapter.ts';
 import { createLambdaClient } from '../../shared/providers/function-lambda.ts';
-import { createRegistry, createSecretBox } from '../../shared/registry/index.ts';
+import { createSecretBox } from '../../shared/registry/index.ts';
 import { type ExecutorServices, executeRun } from '../../shared/runs/execute.ts';
 import { nameOf } from '../../shared/runs/recover.ts';
 import { composeTasks, required, type Seams } from '../../shared/runtime/compose.ts';
@@ -24,7 +24,6 @@ export function createHandler(variables: Readonly<Record<string, string | undefi
   const guard = createGuard({ ownHosts: ownHosts(environment.SEALPOST_PUBLIC_URL), ...seams.outbound });
   const services: ExecutorServices = {
     ...tasks,
-    registry: createRegistry({ store: tasks.store, clock: tasks.clock, log: tasks.log }),
     adapterFor: createProviderAdapters({
       lambda: createLambdaClient(environment),
       fetchFor: (provider) =>

@@ -2,7 +2,6 @@ import middy from '@middy/core';
 import { executionModeStreamifyResponse } from '@middy/core/StreamifyResponse';
 import { createCardPublisher } from '../../shared/cards/index.ts';
 import { createKmsCardSigner } from '../../shared/cards/signer-kms.ts';
-import { createRegistry } from '../../shared/registry/index.ts';
 import { handleRpc, type RpcServices } from '../../shared/rpc/index.ts';
 import { composeTasks, type Seams } from '../../shared/runtime/compose.ts';
 import { type Environment, readEnvironment } from '../../shared/runtime/environment.ts';
@@ -22,7 +21,6 @@ export function createHandler(variables: Readonly<Record<string, string | undefi
   const tasks = composeTasks(environment, 'rpc', seams);
   const services: RpcServices = {
     ...tasks,
-    registry: createRegistry({ store: tasks.store, clock: tasks.clock, log: tasks.log }),
     runQueue: composeRunQueue(environment, seams),
     cards: createCardPublisher(signerOf(environment)),
     loopbackWebhooks: seams.outbound?.allowLoopback ?? false,

@@ -1,7 +1,7 @@
 import { isTerminal, type TaskPushNotificationConfig } from '../protocol/index.ts';
 import { keys } from '../storage/keys.ts';
 import type { Action, Value } from '../storage/port.ts';
-import { type ConfigRef, type Head, headOf } from '../tasks/formats.ts';
+import { type ConfigRef, type Head, liveHead } from '../tasks/formats.ts';
 import { readHead } from '../tasks/read-head.ts';
 import type { TaskServices } from '../tasks/services.ts';
 import { type Config, type ConfigSecret, configItem, configOf, MAX_CONFIGS } from './formats.ts';
@@ -88,7 +88,7 @@ export async function createConfig(
       services.random.uuid(),
     );
     if (outcome.kind === 'done') return { kind: 'created', config: prepared.shown };
-    const found = outcome.items[0] && headOf(outcome.items[0]);
+    const found = liveHead(outcome.items[0]);
     if (found?.configs.some((ref) => ref.id === prepared.ref.id))
       return { kind: 'created', config: prepared.shown };
     head = found ?? (await readHead(services, wanted.taskId));
@@ -120,7 +120,7 @@ export async function deleteConfig(
       services.random.uuid(),
     );
     if (outcome.kind === 'done') return 'deleted';
-    head = (outcome.items[0] && headOf(outcome.items[0])) ?? (await readHead(services, task));
+    head = liveHead(outcome.items[0]) ?? (await readHead(services, task));
   }
   throw new Error('the configs of the task changed too often');
 }

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { MAX_WORD_LENGTH, MAX_WORDS } from '../redaction/redactor.ts';
 import {
   baseUrl,
   clientId,
@@ -53,6 +54,19 @@ export const profileFields = {
     .max(20)
     .default([]),
   instructions: z.exactOptional(text(50_000)),
+  redaction: z.exactOptional(
+    z.strictObject({
+      method: z.exactOptional(z.enum(['pattern', 'comprehend'])),
+      words: z.exactOptional(z.array(line(MAX_WORD_LENGTH)).max(MAX_WORDS)),
+      language: z.exactOptional(
+        z.string().regex(/^[a-z]{2}(-[A-Z]{2})?$/, { error: 'must be a language code' }),
+      ),
+      keepTypes: z.exactOptional(z.array(line(60)).max(100)),
+    }),
+  ),
+  approval: z.enum(['none', 'result']).default('none'),
+  approvalSeconds: whole(60, 30 * DAY).default(7 * DAY),
+  retentionDays: whole(1, 3_650).default(30),
 };
 
 /** `published` is no part of the file: `profile publish` and `unpublish` alone change it. */

@@ -52,6 +52,22 @@ export interface Profile {
   }[];
   /** Given to model providers as the system prompt. */
   readonly instructions?: string;
+  /** How content is redacted where the level is `redacted`. */
+  readonly redaction?: {
+    readonly method?: 'pattern' | 'comprehend';
+    /** Words and phrases of the profile's own. */
+    readonly words?: readonly string[];
+    /** As Amazon Comprehend names it; default `en`. */
+    readonly language?: string;
+    /** Types of Amazon Comprehend that stay. */
+    readonly keepTypes?: readonly string[];
+  };
+  /** `result`: a person approves the result before it is released. */
+  readonly approval: 'none' | 'result';
+  /** A result waits this long for its approval, seconds. */
+  readonly approvalSeconds: number;
+  /** A task is kept this long after its last change, days. */
+  readonly retentionDays: number;
 }
 
 export type Provider = {

@@ -189,7 +189,7 @@ function refusalOfState(head: Head): A2AFailure | undefined {
   switch (head.state) {
     case 'TASK_STATE_INPUT_REQUIRED':
     case 'TASK_STATE_AUTH_REQUIRED':
-      return undefined;
+      return head.approval ? { kind: 'unsupported-operation', reason: 'AWAITING_APPROVAL' } : undefined;
     case 'TASK_STATE_SUBMITTED':
       return { kind: 'unsupported-operation', reason: 'TASK_SUBMITTED' };
     case 'TASK_STATE_WORKING':

@@ -1,4 +1,4 @@
-import type { EndReason, Head } from '../tasks/formats.ts';
+import type { Head, Reason } from '../tasks/formats.ts';
 
 /** What a run needs next, decided from its head alone. Pure. */
 export type Need =
@@ -8,7 +8,7 @@ export type Need =
   | { readonly kind: 'wait'; readonly until: number }
   /** An executor. */
   | { readonly kind: 'execute' }
-  | { readonly kind: 'end'; readonly reason: EndReason };
+  | { readonly kind: 'end'; readonly reason: Reason };
 
 /**
  * The ending of each kind of run (design §4, time; §5, execute; P6). A run ends only when it is runnable (its lease, if
@@ -20,7 +20,7 @@ export function needOf(head: Head, now: number): Need {
     case 'ended':
       return { kind: 'nothing' };
     case 'suspended':
-      if (late) return { kind: 'end', reason: 'INPUT_EXPIRED' };
+      if (late) return { kind: 'end', reason: head.approval ? 'APPROVAL_EXPIRED' : 'INPUT_EXPIRED' };
       return { kind: 'wait', until: head.deadline ?? now };
     case 'running':
       if (head.lease && now < head.lease.until) return { kind: 'wait', until: head.lease.until };

@@ -1,12 +1,19 @@
 import { type ProviderAdapter, runChain, type ValidResult } from '../providers/index.ts';
-import type { Profile, Provider, Registry, Settings } from '../registry/index.ts';
-import type { Step } from '../tasks/commit.ts';
-import { resultActions, sealerOf } from '../tasks/content.ts';
-import { type EndReason, given, type Head } from '../tasks/formats.ts';
+import {
+  isRetainable,
+  type Profile,
+  type Provider,
+  type Registry,
+  type Settings,
+  tighter,
+} from '../registry/index.ts';
+import { given, type Head } from '../tasks/formats.ts';
 import { readHead } from '../tasks/read-head.ts';
 import type { TaskServices } from '../tasks/services.ts';
+import { readWorking, workingName } from '../tasks/working.ts';
+import { stepOf } from './conclude.ts';
 import { needOf } from './decide.ts';
-import { claim, noteTried, release } from './lease.ts';
+import { claim, release } from './lease.ts';
 import { loadRun } from './load.ts';
 import { endRun, nameOf } from './recover.ts';
 import { type OwnMessage, RunSession } from './session.ts';
@@ -48,10 +55,8 @@ export async function executeRun(
   session.start(own);
   try {
     const profile = await services.registry.profile(claimed.profile);
-    const result = profile
-      ? await callProviders(services, session, profile, settings, until)
-      : ({ kind: 'failed', retryable: false, reason: 'configuration' } as const);
-    return await conclude(services, session, profile, settings, result);
+    const result = await resultOf(services, session, profile, settings, until);
+    return await finish(services, session, profile, settings, result);
   } catch (error) {
     // Ours, not the provider's: the run is given back, and its attempt stays counted.
     services.log.error('an execution failed', { task, error: nameOf(error) });
@@ -60,6 +65,19 @@ export async function executeRun(
   } finally {
     await session.stop();
   }
+}
+
+/** An approved run has its result; any other gets it from its providers. */
+async function resultOf(
+  services: ExecutorServices,
+  session: RunSession,
+  profile: Profile | undefined,
+  settings: Settings,
+  until: number,
+): Promise<ValidResult> {
+  if (session.head.approval === 'given') return readDraft(services, session.head);
+  if (!profile) return { kind: 'failed', retryable: false, reason: 'configuration' };
+  return callProviders(services, session, profile, settings, until);
 }
 
 async function callProviders(
@@ -78,10 +96,14 @@ async function callProviders(
     metrics: services.metrics,
     clock: services.clock,
     newId: () => services.random.uuid(),
-    // The first provider was counted when the task was accepted; a further one is noted before it is tried (design §7).
+    // What is in force may have tightened since the task was accepted, and each further provider counts when it is
+    // tried. A provider whose answer could not be kept is not called (design §7).
     onAttempt: async (provider, index) => {
-      if (index === 0) return 'go';
-      return (await noteTried(services, head.task, head.lease!.token, provider.id)) ? 'go' : 'stop';
+      const level = tighter(await services.privacy.levelOf(session.head), provider.answerLevel ?? 'full');
+      if (index > 0 || level !== session.head.ceiling) {
+        await session.tighten(level, index > 0 ? provider.id : undefined);
+      }
+      return !session.lost.aborted && isRetainable(session.head.ceiling) ? 'go' : 'stop';
     },
     request: {
       task: head.task,
@@ -102,17 +124,19 @@ async function callProviders(
   });
 }
 
-async function conclude(
+async function finish(
   services: ExecutorServices,
   session: RunSession,
   profile: Profile | undefined,
   settings: Settings,
   result: ValidResult,
 ): Promise<Executed> {
+  const level = await services.privacy.levelOf(session.head);
+  if (level !== session.head.ceiling) await session.tighten(level);
   if (session.lost.aborted) return DONE;
-  if (result.kind === 'failed' && mayTryAgain(services, session.head, result))
-    return giveBack(services, session);
-  const ending = await session.end((head) => stepOf(services, session, head, profile, settings, result));
+  const again = result.kind === 'failed' && isRetainable(session.head.ceiling);
+  if (again && mayTryAgain(services, session.head, result)) return giveBack(services, session);
+  const ending = await session.end((head) => stepOf({ services, session, profile, settings }, head, result));
   if (ending === 'committed') countEnding(services, session.head);
   return DONE;
 }
@@ -138,63 +162,12 @@ async function giveBack(services: ExecutorServices, session: RunSession): Promis
   return { kind: 'again', delaySeconds: BACKOFF_SECONDS[head.attempts] ?? BACKOFF_SECONDS.at(-1)! };
 }
 
-/** What is committed for a result: the task's state, its content, where the run stands after it. */
-async function stepOf(
-  services: ExecutorServices,
-  session: RunSession,
-  head: Head,
-  profile: Profile | undefined,
-  settings: Settings,
-  result: ValidResult,
-): Promise<Step> {
-  switch (result.kind) {
-    case 'completed': {
-      const message = result.message && session.message(head, result.message);
-      return endWith(services, head, 'TASK_STATE_COMPLETED', {
-        artifacts: result.artifacts,
-        ...given({ message }),
-      });
-    }
-    case 'input-required':
-    case 'auth-required': {
-      if (head.messages >= settings.maxTaskMessages) return endFor('TOO_MANY_MESSAGES');
-      const state =
-        result.kind === 'input-required' ? 'TASK_STATE_INPUT_REQUIRED' : 'TASK_STATE_AUTH_REQUIRED';
-      const deadline = services.clock.now() + (profile?.inputSeconds ?? 0) * 1000;
-      return session.spoken(head, result.message, { state, run: 'suspended', deadline });
-    }
-    case 'rejected':
-      if (!result.message) return { state: 'TASK_STATE_REJECTED', run: 'ended' };
-      return endWith(services, head, 'TASK_STATE_REJECTED', {
-        artifacts: [],
-        message: session.message(head, result.message),
-      });
-    case 'failed': {
-      if (head.deadline !== undefined && services.clock.now() >= head.deadline)
-        return endFor('DEADLINE_EXCEEDED');
-      if (!result.message) return endFor('EXECUTION_FAILED');
-      return endWith(services, head, 'TASK_STATE_FAILED', {
-        artifacts: [],
-        message: session.message(head, result.message),
-      });
-    }
-  }
-}
-
-async function endWith(
-  services: ExecutorServices,
-  head: Head,
-  state: 'TASK_STATE_COMPLETED' | 'TASK_STATE_REJECTED' | 'TASK_STATE_FAILED',
-  payload: Parameters<typeof resultActions>[2],
-): Promise<Step> {
-  const id = Buffer.from(services.random.bytes(9)).toString('base64url');
-  const written = await resultActions(sealerOf(services, head, head.salt!), id, payload);
-  if (written === 'too-large') return endFor('RESULT_TOO_LARGE');
-  return { state, run: 'ended', result: written.ref, with: written.actions };
-}
-
-function endFor(reason: EndReason): Step {
-  return { state: 'TASK_STATE_FAILED', run: 'ended', reason };
+/** A result that a person approved: the sealed draft, as it was suspended. */
+async function readDraft(services: ExecutorServices, head: Head): Promise<ValidResult> {
+  const draft = await readWorking<'draft'>(services, head, workingName.draft());
+  if (!draft) return { kind: 'failed', retryable: true, reason: 'unavailable' };
+  const { artifacts, message } = draft;
+  return { kind: 'completed', artifacts, ...(message ? { message: message.parts } : {}) };
 }
 
 function countEnding(services: ExecutorServices, head: Head): void {

@@ -1,6 +1,7 @@
+import { type AnswerLevel, tighter } from '../registry/index.ts';
 import { keys } from '../storage/keys.ts';
 import type { Condition } from '../storage/port.ts';
-import { type Head, headOf } from '../tasks/formats.ts';
+import { type Head, headOf, liveHead } from '../tasks/formats.ts';
 import type { StateServices } from '../tasks/services.ts';
 
 /** How long a claim or a renewal holds, and how often it is renewed while the run goes on. */
@@ -31,7 +32,7 @@ export async function claim(services: StateServices, head: Head): Promise<Head |
     ],
   });
   if (outcome.kind === 'done') return outcome.item && headOf(outcome.item);
-  const found = outcome.items[0] && headOf(outcome.items[0]);
+  const found = liveHead(outcome.items[0]);
   return found?.lease?.token === token ? found : undefined;
 }
 
@@ -58,21 +59,34 @@ export async function release(services: StateServices, task: string, token: stri
   });
 }
 
-/** Notes that a provider is about to be tried: a write of its own before the attempt (design §7). */
-export async function noteTried(
+/**
+ * Tightens the ceiling of a run that this executor holds and notes the provider that is about to be tried: a write of
+ * its own before the attempt (design §7). `undefined`: the run is no longer this executor's.
+ */
+export async function tightenHeld(
   services: StateServices,
-  task: string,
+  head: Head,
   token: string,
-  provider: string,
+  level: AnswerLevel,
+  provider: string | undefined,
 ): Promise<Head | undefined> {
   const outcome = await services.store.write({
     kind: 'update',
     table: 'state',
-    key: keys.head(task),
-    changes: { append: { tried: [provider] } },
-    when: [holds(token)],
+    key: keys.head(head.task),
+    changes: {
+      set: { ceiling: tighter(head.ceiling, level) },
+      ...(provider === undefined ? {} : { append: { tried: [provider] } }),
+    },
+    // An administrator may have tightened it meanwhile: read again rather than loosen.
+    when: [holds(token), { attribute: 'ceiling', is: '=', value: head.ceiling }],
   });
-  return outcome.kind === 'done' && outcome.item ? headOf(outcome.item) : undefined;
+  if (outcome.kind === 'done') return outcome.item && headOf(outcome.item);
+  const found = liveHead(outcome.items[0]);
+  if (found?.lease?.token !== token) return undefined;
+  return tighter(found.ceiling, level) === found.ceiling && provider === undefined
+    ? found
+    : tightenHeld(services, found, token, level, provider);
 }
 
 /** The condition of every write of an executor: the lease is its own. */

@@ -1,10 +1,19 @@
 import type { Artifact, Message } from '../protocol/index.ts';
 import type { Settings } from '../registry/types.ts';
 import { keys } from '../storage/keys.ts';
-import { type MessagePayload, readContent } from '../tasks/content.ts';
-import { type Head, headOf, type MessageRef, type Revision, type View, viewOf } from '../tasks/formats.ts';
+import { type MessagePayload, readContent, readStored } from '../tasks/content.ts';
+import {
+  type Head,
+  isTombstone,
+  liveHead,
+  type MessageRef,
+  type Revision,
+  type View,
+  viewOf,
+} from '../tasks/formats.ts';
 import { readRevisions } from '../tasks/read-head.ts';
 import type { TaskServices } from '../tasks/services.ts';
+import { originalOf } from '../tasks/working.ts';
 
 export type Bounds = Pick<
   Settings,
@@ -63,9 +72,19 @@ async function readOwn(services: TaskServices, head: Head, revisions: readonly R
   const earlier = spoken
     .flatMap(({ message }) => (message && message !== current ? [message] : []))
     .slice(-max);
-  const read = await readContent(services, { head, messages: [...earlier, current] });
+  const wanted = [...earlier, current];
+  const read = await readStored(services, { head, messages: wanted });
   if (read === 'removed') throw new RunInputMissing();
-  return { message: read.messages.at(-1)!, history: read.messages.slice(0, -1) };
+  // What is kept redacted stands in its original in the working state (design §7).
+  const originals =
+    head.form === 'full'
+      ? read.messages
+      : await Promise.all(wanted.map((ref, i) => originalOr(services, head, ref, read.messages[i]!)));
+  return { message: originals.at(-1)!, history: originals.slice(0, -1) };
+}
+
+async function originalOr(services: TaskServices, head: Head, ref: MessageRef, kept: MessagePayload) {
+  return (await originalOf(services, head, ref.number)) ?? kept;
 }
 
 async function readContext(services: TaskServices, head: Head, bounds: Bounds): Promise<Message[]> {
@@ -140,7 +159,10 @@ async function readTasks(services: TaskServices, client: string, tasks: readonly
   for (let i = 0; i < items.length; i += 2) {
     const [head, view] = [items[i], items[i + 1]];
     // Another client's task counts as one that is not there (P11).
-    if (head && view && head['client'] === client) pairs.push({ head: headOf(head), view: viewOf(view) });
+    const live = liveHead(head);
+    if (live && view && !isTombstone(view) && live.client === client) {
+      pairs.push({ head: live, view: viewOf(view) });
+    }
   }
   return pairs;
 }

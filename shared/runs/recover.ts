@@ -2,7 +2,7 @@ import { project } from '../journal/project.ts';
 import type { RunMessage, WorkQueue } from '../runtime/ports.ts';
 import { keys } from '../storage/keys.ts';
 import { commit, DUE_AHEAD_MS } from '../tasks/commit.ts';
-import type { EndReason, Head } from '../tasks/formats.ts';
+import type { Head, Reason } from '../tasks/formats.ts';
 import { readHead } from '../tasks/read-head.ts';
 import type { StateServices } from '../tasks/services.ts';
 import { type Need, needOf } from './decide.ts';
@@ -12,7 +12,7 @@ export interface RecoveryServices extends StateServices {
 }
 
 /** Ends a run of which nothing more can come, on the condition that it still is the one that was read (P5, P6). */
-export async function endRun(services: StateServices, head: Head, reason: EndReason): Promise<boolean> {
+export async function endRun(services: StateServices, head: Head, reason: Reason): Promise<boolean> {
   const committed = await commit(services, head, { state: 'TASK_STATE_FAILED', run: 'ended', reason }, [
     { attribute: 'run', is: '=', value: head.run },
     { attribute: 'attempts', is: '=', value: head.attempts },

@@ -1,10 +1,12 @@
+import { rewriteRedacted } from '../ceilings/rewrite.ts';
 import { isTerminal, type Message, type Part } from '../protocol/index.ts';
+import type { AnswerLevel } from '../registry/index.ts';
 import { type Committed, commit, type Step } from '../tasks/commit.ts';
-import { messageActions, sealerOf } from '../tasks/content.ts';
 import type { Head } from '../tasks/formats.ts';
+import { keptMessage } from '../tasks/kept.ts';
 import { readHead } from '../tasks/read-head.ts';
 import type { TaskServices } from '../tasks/services.ts';
-import { holds, LEASE_MS, RENEW_MS, renew } from './lease.ts';
+import { holds, LEASE_MS, RENEW_MS, renew, tightenHeld } from './lease.ts';
 import { nameOf, projectQuietly } from './recover.ts';
 
 /** The executor's own queue message: kept invisible while the lease is held (design §5). */
@@ -81,13 +83,29 @@ export class RunSession {
     });
   }
 
-  /** The step of a message to the client, in a state that waits for it. */
+  /** The step of a message to the client, kept in the form of the task. */
   async spoken(head: Head, parts: readonly Part[], step: Omit<Step, 'message' | 'with'>): Promise<Step> {
     const message = this.message(head, parts);
-    const written = await messageActions(sealerOf(this.#services, head, head.salt!), head.messages + 1, {
-      message,
-    });
+    const written = await keptMessage(this.#services, head, head.messages + 1, { message });
     return { ...step, message: { ref: written.ref, spoken: true }, with: written.actions };
+  }
+
+  /**
+   * Tightens the ceiling in a write of its own, before the attempt that needs it, and notes the provider (design §7). A
+   * level of `redacted` rewrites the history before the run goes on.
+   */
+  tighten(level: AnswerLevel, provider?: string): Promise<void> {
+    return this.#inLine(async () => {
+      if (this.lost.aborted) return;
+      const tightened = await tightenHeld(this.#services, this.#head, this.#token, level, provider);
+      if (!tightened) return this.#lost.abort();
+      this.#head = tightened;
+      while (this.#head.ceiling === 'redacted' && this.#head.form === 'full' && !this.lost.aborted) {
+        const rewritten = await rewriteRedacted(this.#services, this.#head);
+        if (rewritten) this.#head = rewritten;
+        else await this.#readAgain();
+      }
+    });
   }
 
   message(head: Head, parts: readonly Part[]): Message {
@@ -109,19 +127,20 @@ export class RunSession {
 
   /** One try; on a refusal the head is read anew, and the run is lost unless it still is ours. */
   async #commit(step: Step): Promise<Committed> {
-    const committed = await commit(this.#services, this.#head, step, [
-      holds(this.#token),
-      { attribute: 'ceiling', is: '=', value: this.#head.ceiling },
-    ]);
+    const committed = await commit(this.#services, this.#head, step, [holds(this.#token)]);
     if (committed.kind === 'committed') {
       this.#head = committed.head;
       await projectQuietly(this.#services, this.#head.task);
       return committed;
     }
+    await this.#readAgain();
+    return committed;
+  }
+
+  async #readAgain(): Promise<void> {
     const found = await readHead(this.#services, this.#head.task);
     if (found?.lease?.token === this.#token && !isTerminal(found.state)) this.#head = found;
     else this.#lost.abort();
-    return committed;
   }
 
   async #working(): Promise<void> {

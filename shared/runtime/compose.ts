@@ -1,5 +1,8 @@
+import { createPrivacy } from '../ceilings/privacy.ts';
 import type { GuardOptions } from '../guard/index.ts';
 import type { OutboxMessage } from '../push/services.ts';
+import { createPatternRedactor, type Redactor, redactorByMethod } from '../redaction/index.ts';
+import { createRegistry, type Registry } from '../registry/index.ts';
 import { createKeyring, createSealer } from '../sealing/index.ts';
 import { createKmsClient, createKmsKeyService } from '../sealing/keys-kms.ts';
 import { createDynamoClient, tableNames } from '../storage/client-dynamodb.ts';
@@ -26,6 +29,7 @@ export interface Seams {
   readonly runQueue?: WorkQueue<RunMessage>;
   readonly projectionQueue?: WorkQueue<RunMessage>;
   readonly outboxQueue?: WorkQueue<OutboxMessage>;
+  readonly redactor?: Redactor;
   /** The local host's `--allow-loopback`, and a resolver or a CA of a test. */
   readonly outbound?: Omit<GuardOptions, 'ownHosts'>;
 }
@@ -57,7 +61,11 @@ export function composeState(environment: Environment, name: string, seams: Seam
   };
 }
 
-export function composeTasks(environment: Environment, name: string, seams: Seams): TaskServices & Flushing {
+export function composeTasks(
+  environment: Environment,
+  name: string,
+  seams: Seams,
+): TaskServices & Flushing & { readonly registry: Registry } {
   const state = composeState(environment, name, seams);
   const keyService =
     seams.keyService ??
@@ -66,7 +74,17 @@ export function composeTasks(environment: Environment, name: string, seams: Seam
       required(environment.SEALPOST_DATA_KEY, 'SEALPOST_DATA_KEY'),
     );
   const keyring = createKeyring({ store: state.store, keyService, clock: state.clock });
-  return { ...state, keyring, sealer: createSealer({ keyring, random: state.random }) };
+  const registry = createRegistry({ store: state.store, clock: state.clock, log: state.log });
+  return {
+    ...state,
+    keyring,
+    registry,
+    sealer: createSealer({ keyring, random: state.random }),
+    privacy: createPrivacy(
+      registry,
+      seams.redactor ?? redactorByMethod({ pattern: createPatternRedactor() }),
+    ),
+  };
 }
 
 /** A variable that this function cannot do without. */

@@ -19,17 +19,24 @@ export const keys = {
   revision: (task: string, revision: number): Key => ({ pk: `T#${task}`, sk: `R#${serial(revision)}` }),
   revisionPrefix: 'R#',
   /** state: a slice of a sealed message; spread, so that large values do not share a partition. */
-  message: (task: string, number: number, slice: number): Key => ({
-    pk: `M#${task}#${number}#${slice}`,
+  message: (task: string, number: number, copy: string, slice: number): Key => ({
+    pk: `M#${task}#${number}#${copy}#${slice}`,
     sk: RECORD,
   }),
   /** state: a slice of the sealed result. */
-  result: (task: string, result: string, slice: number): Key => ({
-    pk: `A#${task}#${result}#${slice}`,
+  result: (task: string, result: string, copy: string, slice: number): Key => ({
+    pk: `A#${task}#${result}#${copy}#${slice}`,
     sk: RECORD,
   }),
+  /** state: a slice of a run's sealed working state; gone with the run. */
+  working: (task: string, name: string, slice: number): Key => ({
+    pk: `W#${task}#${name}#${slice}`,
+    sk: RECORD,
+  }),
+  /** state: a result that waits for a person's approval. */
+  approval: (task: string): Key => ({ pk: 'approval', sk: task }),
   /** state: message id of a client → task; the id is hashed, it may be anything up to its bound. */
-  dedup: (client: string, messageId: string): Key => ({ pk: `D#${client}#${digest(messageId)}`, sk: RECORD }),
+  dedup: (client: string, messageId: string): Key => dedupKeyOf(client, digest(messageId)),
 
   /** view: what remote parties see of a task. */
   view: (task: string): Key => ({ pk: `T#${task}`, sk: 'V' }),
@@ -92,6 +99,16 @@ export const keys = {
 /** The task id of a key in the state table's stream; undefined for keys of other items. */
 export function taskOfKey(key: Key): string | undefined {
   return key.pk.startsWith('T#') ? key.pk.slice(2) : undefined;
+}
+
+/** The part of a dedup key that names the message; kept in the revision, so that a purge finds the item. */
+export function dedupDigest(key: Key): string {
+  return key.pk.slice(key.pk.lastIndexOf('#') + 1);
+}
+
+/** The dedup key of a client and a digest. */
+export function dedupKeyOf(client: string, digest: string): Key {
+  return { pk: `D#${client}#${digest}`, sk: RECORD };
 }
 
 /** `YYYYMM`, UTC. */

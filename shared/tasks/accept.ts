@@ -4,10 +4,20 @@ import type { AnswerLevel, Profile } from '../registry/types.ts';
 import { keys } from '../storage/keys.ts';
 import type { Action, StoredItem } from '../storage/port.ts';
 import { commit, DUE_AHEAD_MS } from './commit.ts';
-import { messageActions, sealerOf } from './content.ts';
 import { compareSent, dedupAction, type SentMessage } from './dedup.ts';
-import { type Head, headItem, headOf, type Revision, revisionItem, revisionOf } from './formats.ts';
+import {
+  FIRST_COPY,
+  type Head,
+  headItem,
+  headOf,
+  type Revision,
+  revisionItem,
+  revisionOf,
+} from './formats.ts';
+import { keptMessage } from './kept.ts';
+import { readHead } from './read-head.ts';
 import type { TaskServices } from './services.ts';
+import { beginWorking } from './working.ts';
 
 export interface Accepting extends SentMessage {
   readonly profile: Profile;
@@ -23,15 +33,20 @@ export type Accepted =
 
 /**
  * Creates a task: head, sealed message, revision 1 and dedup item in one transaction (design §5, SendMessage). The ids
- * the message lacks are set here, once, so every reader sees the same ones.
+ * the message lacks are set here, once, so every reader sees the same ones. `replaces`: a purged task whose dedup entry
+ * still stands.
  */
-export async function createTask(services: TaskServices, accepting: Accepting): Promise<Accepted> {
+export async function createTask(
+  services: TaskServices,
+  accepting: Accepting,
+  replaces?: string,
+): Promise<Accepted> {
   const { client, profile } = accepting;
   const task = services.random.uuid();
   const context = accepting.message.contextId ?? services.random.uuid();
   const sealer = await services.sealer.begin({ client, task, purpose: 'content' });
   const message = stamped(accepting.message, task, context);
-  const written = await messageActions(sealer, 1, { message, ...modes(accepting) });
+  const redacts = accepting.ceiling === 'redacted';
   const config = accepting.push && (await prepareConfig(services, task, client, 0, accepting.push));
   const now = services.clock.now();
   const id = Buffer.from(services.random.bytes(16)).toString('base64url');
@@ -51,13 +66,20 @@ export async function createTask(services: TaskServices, accepting: Accepting): 
     deadline: now + profile.runSeconds * 1000,
     epoch: sealer.owner.epoch,
     salt: sealer.owner.salt,
+    ...(redacts ? { working: await beginWorking(services, client, task) } : {}),
     ceiling: accepting.ceiling,
-    tried: [],
+    form: redacts ? 'redacted' : 'full',
+    copy: FIRST_COPY,
+    keepSeconds: profile.retentionDays * 86_400,
+    // The first provider counts from acceptance on (design §7).
+    tried: profile.providers.slice(0, 1),
     messages: 1,
     configs: config ? [config.ref] : [],
     configsEdition: config ? 1 : 0,
     due: keys.dueAt(now + DUE_AHEAD_MS),
   };
+  const written = await keptMessage(services, head, 1, { message, ...modes(accepting) });
+  const dedup = profile.dedup ? await dedupAction(services, accepting, task, replaces) : undefined;
   const revision: Revision = {
     task,
     revision: 1,
@@ -65,6 +87,7 @@ export async function createTask(services: TaskServices, accepting: Accepting): 
     state: head.state,
     statusAt: now,
     message: written.ref,
+    ...(dedup ? { dedup: dedup.digest } : {}),
   };
   const absent = [{ attribute: 'pk', is: 'absent' }] as const;
   const actions: Action[] = [
@@ -72,7 +95,7 @@ export async function createTask(services: TaskServices, accepting: Accepting): 
     { kind: 'put', table: 'state', item: revisionItem(revision), when: absent },
     ...written.actions,
     ...(config ? [config.action] : []),
-    ...(profile.dedup ? [await dedupAction(services, accepting, task)] : []),
+    ...(dedup ? [dedup.action] : []),
   ];
   const outcome = await services.store.transact(actions, id);
   if (outcome.kind === 'done') return { kind: 'accepted', head, revision };
@@ -84,7 +107,8 @@ export async function createTask(services: TaskServices, accepting: Accepting): 
   ) {
     return { kind: 'accepted', head, revision };
   }
-  return decideDuplicate(services, accepting, outcome.items.at(-1), task);
+  const decided = await decideDuplicate(services, accepting, outcome.items.at(-1), task);
+  return decided.kind === 'purged' ? createTask(services, accepting, decided.task) : decided;
 }
 
 export type Resumed = Accepted | { readonly kind: 'changed'; readonly head?: Head };
@@ -93,14 +117,20 @@ export type Resumed = Accepted | { readonly kind: 'changed'; readonly head?: Hea
  * Continues an interrupted task with a message of its client: one transaction that puts the task back to WORKING, adds
  * the message and queues the run. `changed`: the head is not the one that was read; decide anew.
  */
-export async function resumeTask(services: TaskServices, head: Head, accepting: Accepting): Promise<Resumed> {
+export async function resumeTask(
+  services: TaskServices,
+  head: Head,
+  accepting: Accepting,
+  replaces?: string,
+): Promise<Resumed> {
   if (!head.salt) return { kind: 'changed', head };
-  const sealer = sealerOf(services, head, head.salt);
   const message = stamped(accepting.message, head.task, head.context);
-  const written = await messageActions(sealer, head.messages + 1, { message, ...modes(accepting) });
+  const written = await keptMessage(services, head, head.messages + 1, { message, ...modes(accepting) });
   const config =
     accepting.push && (await prepareConfig(services, head.task, head.client, head.revision, accepting.push));
-  const dedup = accepting.profile.dedup ? [await dedupAction(services, accepting, head.task)] : [];
+  const dedup = accepting.profile.dedup
+    ? await dedupAction(services, accepting, head.task, replaces)
+    : undefined;
   const committed = await commit(services, head, {
     state: 'TASK_STATE_WORKING',
     run: 'queued',
@@ -108,27 +138,32 @@ export async function resumeTask(services: TaskServices, head: Head, accepting: 
     deadline: services.clock.now() + accepting.profile.runSeconds * 1000,
     message: { ref: written.ref, spoken: false },
     ...(config ? { config: config.ref } : {}),
-    with: [...written.actions, ...(config ? [config.action] : []), ...dedup],
+    ...(dedup ? { dedup: dedup.digest } : {}),
+    with: [...written.actions, ...(config ? [config.action] : []), ...(dedup ? [dedup.action] : [])],
   });
   if (committed.kind === 'committed')
     return { kind: 'accepted', head: committed.head, revision: committed.revision };
-  const duplicate = dedup.length > 0 ? (committed.items.at(-1) as StoredItem | undefined) : undefined;
-  if (duplicate) return decideDuplicate(services, accepting, duplicate, head.task);
+  const duplicate = dedup ? (committed.items.at(-1) as StoredItem | undefined) : undefined;
+  if (duplicate) {
+    const decided = await decideDuplicate(services, accepting, duplicate, head.task);
+    return decided.kind === 'purged' ? resumeTask(services, head, accepting, decided.task) : decided;
+  }
   return { kind: 'changed', ...(committed.head ? { head: committed.head } : {}) };
 }
 
+/** `purged`: the entry is of a task that a purge took away; it counts as absent (design §7). */
 async function decideDuplicate(
   services: TaskServices,
   sent: SentMessage,
   item: StoredItem | undefined,
   task: string,
-): Promise<Accepted> {
+): Promise<Accepted | { readonly kind: 'purged'; readonly task: string }> {
   // Condition failures without an item cannot come from the dedup put: the id of the new task is random.
-  if (!item) throw new Error('a transaction was refused without a reason');
+  if (!item) throw new Error(`the transaction of task ${task} was refused without a reason`);
   const found = await compareSent(services, sent, item);
-  if (found?.kind === 'same') return { kind: 'duplicate', task: found.task };
-  if (found?.kind === 'different') return { kind: 'message-id-reused' };
-  throw new Error(`the dedup entry of task ${task} changed while it was read`);
+  if (found.kind === 'same' && found.task === task) return { kind: 'duplicate', task };
+  if (!(await readHead(services, found.task))) return { kind: 'purged', task: found.task };
+  return found.kind === 'same' ? { kind: 'duplicate', task: found.task } : { kind: 'message-id-reused' };
 }
 
 function stamped(message: Message, task: string, context: string): Message {

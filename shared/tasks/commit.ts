@@ -1,18 +1,20 @@
 import { isTerminal, type TaskState } from '../protocol/index.ts';
+import { isRetainable } from '../registry/levels.ts';
 import { keys } from '../storage/keys.ts';
 import type { Action, Condition, Value } from '../storage/port.ts';
 import {
   type ConfigRef,
-  type EndReason,
   given,
   type Head,
-  headOf,
+  liveHead,
   type MessageRef,
+  type Reason,
   type ResultRef,
   type Revision,
   type RunStatus,
   revisionItem,
   revisionOf,
+  type WorkingRef,
 } from './formats.ts';
 import type { StateServices } from './services.ts';
 
@@ -30,9 +32,14 @@ export interface Step {
   readonly deadline?: number;
   readonly message?: { readonly ref: MessageRef; readonly spoken: boolean };
   readonly result?: ResultRef;
-  readonly reason?: EndReason;
+  readonly reason?: Reason;
   /** A push config that this step adds; its fence is the revision before. */
   readonly config?: ConfigRef;
+  /** Digest of the dedup item that is written with it. */
+  readonly dedup?: string;
+  /** A suspended run that waits for a person's approval. */
+  readonly approval?: 'awaited';
+  readonly working?: WorkingRef;
   /** Content, dedup and the like: written in the same transaction. */
   readonly with?: readonly Action[];
 }
@@ -60,6 +67,10 @@ export async function commit(
   const actions: Action[] = [
     headUpdate(head, next, when),
     { kind: 'put', table: 'state', item: revisionItem(revision), when: [{ attribute: 'pk', is: 'absent' }] },
+    // Whoever waited for a person waits no more, however that came.
+    ...(head.approval === 'awaited' && !next.approval
+      ? [{ kind: 'delete', table: 'state', key: keys.approval(head.task) } as const]
+      : []),
     ...(step.with ?? []),
   ];
   const outcome = await services.store.transact(actions, id);
@@ -67,16 +78,27 @@ export async function commit(
   const [headFound, revisionFound, ...items] = outcome.items;
   if (revisionFound && revisionOf(revisionFound).commit === id)
     return { kind: 'committed', head: next, revision };
-  if (headFound && headOf(headFound).commit === id) return { kind: 'committed', head: next, revision };
-  return { kind: 'refused', ...given({ head: headFound ? headOf(headFound) : undefined }), items };
+  const found = liveHead(headFound);
+  if (found?.commit === id) return { kind: 'committed', head: next, revision };
+  return { kind: 'refused', ...given({ head: found }), items };
 }
 
-/** Pure: the head after the step. */
+/**
+ * Pure: the head after the step. The end of a run takes the salt of its working state with it, and that of the content
+ * where nothing may be kept (P9); it leaves a due entry for the day on which the task is purged.
+ */
 export function nextHead(head: Head, step: Step, commitId: string, now: number): Head {
   const ended = step.run === 'ended';
-  const runnable = step.run === 'queued';
-  const { lease, deadline: _deadline, due, reason: _reason, ...rest } = head;
-  const deadline = ended ? undefined : (step.deadline ?? head.deadline);
+  const {
+    lease,
+    deadline: _deadline,
+    due,
+    reason: _reason,
+    approval: _approval,
+    salt,
+    working,
+    ...rest
+  } = head;
   const statusAt = Math.max(now, head.statusAt + 1);
   return {
     ...rest,
@@ -91,11 +113,20 @@ export function nextHead(head: Head, step: Step, commitId: string, now: number):
     configsEdition: step.config ? head.configsEdition + 1 : head.configsEdition,
     ...given({
       lease: step.keepLease ? lease : undefined,
-      deadline,
+      deadline: ended ? undefined : (step.deadline ?? head.deadline),
       reason: step.reason,
-      due: ended ? undefined : runnable ? keys.dueAt(now + DUE_AHEAD_MS) : due,
+      approval: step.approval,
+      salt: ended && !isRetainable(head.ceiling) ? undefined : salt,
+      working: ended ? undefined : (step.working ?? working),
+      due: dueAfter(step.run, statusAt, head, now) ?? due,
     }),
   } as Head;
+}
+
+/** Only what makes a run runnable or ends it sets a due entry; else the one that stands is the sweeper's. */
+function dueAfter(run: RunStatus, statusAt: number, head: Head, now: number): string | undefined {
+  if (run === 'ended') return keys.dueAt(statusAt + head.keepSeconds * 1000);
+  return run === 'queued' ? keys.dueAt(now + DUE_AHEAD_MS) : undefined;
 }
 
 export function revisionFrom(next: Head, step: Step): Revision {
@@ -110,6 +141,7 @@ export function revisionFrom(next: Head, step: Step): Revision {
       spoken: step.message?.spoken || undefined,
       result: step.result,
       reason: step.reason,
+      dedup: step.dedup,
     }),
   };
 }
@@ -119,7 +151,9 @@ function headUpdate(head: Head, next: Head, when: readonly Condition[]): Action 
     ...(next.lease ? [] : ['lease', 'until']),
     ...(next.deadline === undefined ? ['deadline'] : []),
     ...(next.reason === undefined ? ['reason'] : []),
-    ...(next.due === undefined ? ['ds', 'da'] : []),
+    ...(next.approval === undefined ? ['approval'] : []),
+    ...(next.salt === undefined ? ['salt'] : []),
+    ...(next.working === undefined ? ['work'] : []),
   ];
   return {
     kind: 'update',
@@ -136,6 +170,8 @@ function headUpdate(head: Head, next: Head, when: readonly Condition[]): Action 
         messages: next.messages,
         deadline: next.deadline,
         reason: next.reason,
+        approval: next.approval,
+        ...(next.working && next.working !== head.working ? { work: next.working as unknown as Value } : {}),
         // Only a step that makes the run runnable sets the due entry; writing the one that was read would undo a sweeper's.
         ...(next.due !== undefined && next.due !== head.due
           ? { ds: keys.dueShard(head.task), da: next.due }

@@ -1,9 +1,12 @@
 import type { Artifact, Message } from '../protocol/index.ts';
+import { isRetainable } from '../registry/levels.ts';
 import type { TaskSealer } from '../sealing/index.ts';
 import { keys } from '../storage/keys.ts';
-import type { Action, Key, Store } from '../storage/port.ts';
-import { FORMAT, type Head, type MessageRef, type ResultRef } from './formats.ts';
+import type { Action, Key } from '../storage/port.ts';
+import type { Head, MessageRef, ResultRef } from './formats.ts';
+import { readHead } from './read-head.ts';
 import type { TaskServices } from './services.ts';
+import { readValues, sliceItems } from './slices.ts';
 
 /** A message as sealed: what the run needs of the request stands beside it. */
 export interface MessagePayload {
@@ -22,38 +25,34 @@ export const MAX_ARTIFACTS = 100;
 /** Bytes of a result, sealed (design §4, sizes). */
 export const MAX_RESULT_BYTES = 2_000_000;
 
-/** Thrown when content that the head says is there cannot be read: missing, cut or broken. Retrying may help (P2). */
-export class ContentUnreadable extends Error {
-  readonly tag = 'ContentUnreadable';
-  constructor() {
-    super('stored content could not be read');
-  }
-}
-
 /** The puts of a message's slices; part of the transaction that commits the message. */
 export async function messageActions(
   sealer: TaskSealer,
+  copy: string,
   number: number,
   payload: MessagePayload,
 ): Promise<{ readonly ref: MessageRef; readonly actions: readonly Action[] }> {
-  const task = sealer.owner.task;
-  const slices = await sealer.seal(binding(keys.message(task, number, 0)), payload);
-  return {
-    ref: { number, slices: slices.length },
-    actions: puts((slice) => keys.message(task, number, slice), slices),
-  };
+  const place = (slice: number) => keys.message(sealer.owner.task, number, copy, slice);
+  const slices = await sealer.seal(binding(place(0)), payload);
+  return { ref: { number, slices: slices.length }, actions: sliceItems(place, slices) };
 }
 
-/** The puts of a result's slices, or `too-large`: nothing over the bound is ever written. */
+/**
+ * The puts of a result's slices, or `too-large`: nothing over the bound is ever completed. `any-size` is for the redacted
+ * copy of one that was, whose markers may be longer than what they replace.
+ */
 export async function resultActions(
   sealer: TaskSealer,
+  copy: string,
   id: string,
   payload: ResultPayload,
+  bound: 'bounded' | 'any-size' = 'bounded',
 ): Promise<{ readonly ref: ResultRef; readonly actions: readonly Action[] } | 'too-large'> {
   if (payload.artifacts.length > MAX_ARTIFACTS) return 'too-large';
-  const task = sealer.owner.task;
-  const slices = await sealer.seal(binding(keys.result(task, id, 0)), payload);
-  if (slices.reduce((sum, slice) => sum + slice.length, 0) > MAX_RESULT_BYTES) return 'too-large';
+  const place = (slice: number) => keys.result(sealer.owner.task, id, copy, slice);
+  const slices = await sealer.seal(binding(place(0)), payload);
+  const bytes = slices.reduce((sum, slice) => sum + slice.length, 0);
+  if (bound === 'bounded' && bytes > MAX_RESULT_BYTES) return 'too-large';
   return {
     ref: {
       id,
@@ -61,11 +60,10 @@ export async function resultActions(
       artifacts: payload.artifacts.length,
       message: payload.message !== undefined,
     },
-    actions: puts((slice) => keys.result(task, id, slice), slices),
+    actions: sliceItems(place, slices),
   };
 }
 
-/** One thing to read; `undefined` parts of the answer mean that the content was removed. */
 export interface ContentWanted {
   readonly head: Head;
   readonly messages: readonly MessageRef[];
@@ -77,27 +75,86 @@ export interface ContentRead {
 }
 
 /**
- * Reads and opens content of one task. Items of a transaction become visible one after another, so what is missing is
- * read again for a while before it counts as unreadable (design §4). Content that was removed (no salt) is `removed`.
+ * Reads content of one task for whoever may see it (P9): nothing where the level in force keeps none (`removed`), and
+ * redacted on the way out where it is not stored so yet.
  */
 export async function readContent(
   services: TaskServices,
   wanted: ContentWanted,
 ): Promise<ContentRead | 'removed'> {
-  const { head } = wanted;
-  if (!head.salt) return 'removed';
-  const sealer = sealerOf(services, head, head.salt);
+  const level = await services.privacy.levelOf(wanted.head);
+  if (!isRetainable(level)) return 'removed';
+  const read = await readStored(services, wanted);
+  if (read === 'removed' || level === 'full' || wanted.head.form === 'redacted') return read;
+  return redacted(services, wanted.head.profile, read);
+}
+
+/**
+ * Reads and opens content as it is stored. Items of a transaction become visible one after another, so what is missing
+ * is read again for a while before it counts as unreadable (design §4); content that was rewritten meanwhile is read
+ * where it stands now. Content that was removed (no salt, no head) is `removed`.
+ */
+export async function readStored(
+  services: TaskServices,
+  wanted: ContentWanted,
+): Promise<ContentRead | 'removed'> {
+  for (let { head } = wanted; ; ) {
+    if (!head.salt) return 'removed';
+    try {
+      return await openAt(services, head, head.salt, wanted);
+    } catch (error) {
+      const now = await readHead(services, head.task);
+      if (!now) return 'removed';
+      if (now.copy === head.copy && now.salt) throw error;
+      head = now;
+    }
+  }
+}
+
+/** Redacted copies, by the rules of the profile. */
+export async function redacted(
+  services: Pick<TaskServices, 'privacy'>,
+  profile: string,
+  content: ContentRead,
+): Promise<ContentRead> {
+  const ending = content.result?.message;
+  const spoken = content.messages.map((payload) => payload.message);
+  const kept = await services.privacy.redact(profile, {
+    messages: ending ? [...spoken, ending] : spoken,
+    artifacts: content.result?.artifacts ?? [],
+  });
+  const messages = content.messages.map((payload, i) => ({ ...payload, message: kept.messages[i]! }));
+  if (!content.result) return { messages };
+  const message = ending && kept.messages.at(-1);
+  return { messages, result: { artifacts: kept.artifacts, ...(message ? { message } : {}) } };
+}
+
+async function openAt(
+  services: TaskServices,
+  head: Head,
+  salt: Uint8Array,
+  { messages, result }: ContentWanted,
+): Promise<ContentRead> {
+  const sealer = sealerOf(services, head, salt);
   const places = [
-    ...wanted.messages.map((ref) => slots((slice) => keys.message(head.task, ref.number, slice), ref.slices)),
-    ...(wanted.result
-      ? [slots((slice) => keys.result(head.task, wanted.result!.id, slice), wanted.result.slices)]
+    ...messages.map(({ number, slices }) => ({
+      slices,
+      at: (slice: number) => keys.message(head.task, number, head.copy, slice),
+    })),
+    ...(result
+      ? [
+          {
+            slices: result.slices,
+            at: (slice: number) => keys.result(head.task, result.id, head.copy, slice),
+          },
+        ]
       : []),
   ];
   if (places.length === 0) return { messages: [] };
-  const values = await readSlices(services, places);
-  const opened = await Promise.all(values.map((slices, i) => sealer.open(binding(places[i]![0]!), slices)));
-  const messages = opened.slice(0, wanted.messages.length) as MessagePayload[];
-  return wanted.result ? { messages, result: opened.at(-1) as ResultPayload } : { messages };
+  const values = await readValues(services, places);
+  const opened = await Promise.all(values.map((slices, i) => sealer.open(binding(places[i]!.at(0)), slices)));
+  const payloads = opened.slice(0, messages.length) as MessagePayload[];
+  return result ? { messages: payloads, result: opened.at(-1) as ResultPayload } : { messages: payloads };
 }
 
 export function sealerOf(services: Pick<TaskServices, 'sealer'>, head: Head, salt: Uint8Array): TaskSealer {
@@ -108,50 +165,6 @@ export function sealerOf(services: Pick<TaskServices, 'sealer'>, head: Head, sal
     epoch: head.epoch,
     salt,
   });
-}
-
-/** Pauses between reads of what is not visible yet, ms. */
-const READ_AGAIN = [20, 50, 100, 200, 400];
-
-async function readSlices(
-  services: TaskServices,
-  places: readonly (readonly Key[])[],
-): Promise<Uint8Array[][]> {
-  for (let again = 0; ; again++) {
-    const values = await getSlices(services.store, places);
-    if (values) return values;
-    const pause = READ_AGAIN[again];
-    if (pause === undefined) throw new ContentUnreadable();
-    await services.clock.sleep(pause);
-  }
-}
-
-async function getSlices(
-  store: Store,
-  places: readonly (readonly Key[])[],
-): Promise<Uint8Array[][] | undefined> {
-  const items = await store.getMany(places.flat().map((key) => ({ table: 'state' as const, key })));
-  const contents = items.map((item) => item?.['content']);
-  if (!contents.every((content) => content instanceof Uint8Array)) return undefined;
-  const values: Uint8Array[][] = [];
-  let at = 0;
-  for (const place of places) {
-    values.push(contents.slice(at, at + place.length));
-    at += place.length;
-  }
-  return values;
-}
-
-function puts(key: (slice: number) => Key, slices: readonly Uint8Array[]): Action[] {
-  return slices.map((content, slice) => ({
-    kind: 'put',
-    table: 'state',
-    item: { ...key(slice), v: FORMAT, content },
-  }));
-}
-
-function slots(key: (slice: number) => Key, count: number): Key[] {
-  return Array.from({ length: count }, (_, slice) => key(slice));
 }
 
 function binding(key: Key) {

@@ -8,6 +8,8 @@ import type { Item, StoredItem, Value } from '../storage/port.ts';
  * reader that meets another version refuses it rather than guess.
  */
 export const FORMAT = 1;
+/** `copy` of content that was never rewritten. */
+export const FIRST_COPY = '0';
 
 /**
  * Where the execution behind a task stands. `queued`: waits for an executor. `running`: an executor holds the lease.
@@ -16,12 +18,24 @@ export const FORMAT = 1;
 export type RunStatus = 'queued' | 'running' | 'suspended' | 'ended';
 
 /** Fixed reasons; their text is written when the task is read, so that ending a task needs no key. */
-export type EndReason =
+export type Reason =
   | 'EXECUTION_FAILED'
   | 'DEADLINE_EXCEEDED'
   | 'INPUT_EXPIRED'
   | 'RESULT_TOO_LARGE'
-  | 'TOO_MANY_MESSAGES';
+  | 'TOO_MANY_MESSAGES'
+  | 'RESULT_NOT_RETAINED'
+  | 'APPROVAL_REQUIRED'
+  | 'APPROVAL_EXPIRED'
+  | 'APPROVAL_REJECTED';
+
+export interface WorkingRef {
+  readonly id: string;
+  readonly salt: Uint8Array;
+  readonly epoch: string;
+}
+
+export type ContentForm = 'full' | 'redacted';
 
 export interface Lease {
   readonly token: string;
@@ -54,12 +68,24 @@ export interface Head {
   readonly epoch: string;
   /** Absent: the content was removed, nothing of it can be read again (P12). */
   readonly salt?: Uint8Array;
+  /** Of the run's working state; gone with the end of the run (P9). `id` is part of its keys. */
+  readonly working?: WorkingRef;
   readonly ceiling: AnswerLevel;
+  /** How the content is stored: as it was, or redacted. */
+  readonly form: ContentForm;
+  /** Part of the content's keys: a rewritten copy never overwrites what is still read. */
+  readonly copy: string;
+  /** A copy that was replaced and not deleted yet; nothing opens it any more. */
+  readonly oldCopy?: string;
+  /** A suspended run that waits for a person's approval instead of its client. */
+  readonly approval?: 'awaited' | 'given';
+  /** How long the task is kept after its last change, seconds. */
+  readonly keepSeconds: number;
   /** Providers that were tried, in order. */
   readonly tried: readonly string[];
   /** Messages written so far; they are numbered from 1. */
   readonly messages: number;
-  readonly reason?: EndReason;
+  readonly reason?: Reason;
   /** Push configs that get jobs: a stopped or deleted one is not among them. At most 5. */
   readonly configs: readonly ConfigRef[];
   /** Counts the changes of `configs`: two at once do not both hold. */
@@ -100,7 +126,9 @@ export interface Revision {
   /** Whether that message is the agent's and so the status message of this revision. */
   readonly spoken?: boolean;
   readonly result?: ResultRef;
-  readonly reason?: EndReason;
+  readonly reason?: Reason;
+  /** Digest in the key of the dedup item that was written with it, so that a purge finds that item. */
+  readonly dedup?: string;
 }
 
 /** What remote parties see: the fold of the revisions up to `revision`. No content, only where it lies. */
@@ -118,7 +146,7 @@ export interface View {
   /** Number of the message that is the current status message; 0: none (or the one in the result, or of the reason). */
   readonly statusMessage: number;
   readonly result?: ResultRef;
-  readonly reason?: EndReason;
+  readonly reason?: Reason;
 }
 
 export function headItem(head: Head): StoredItem {
@@ -138,11 +166,21 @@ export function headItem(head: Head): StoredItem {
     max: head.maxAttempts,
     epoch: head.epoch,
     ceiling: head.ceiling,
+    form: head.form,
+    copy: head.copy,
+    keep: head.keepSeconds,
     tried: head.tried,
     messages: head.messages,
     configs: head.configs as unknown as Value,
     configsEdition: head.configsEdition,
-    ...given({ salt: head.salt, deadline: head.deadline, reason: head.reason }),
+    ...given({
+      salt: head.salt,
+      work: head.working as Value | undefined,
+      approval: head.approval,
+      old: head.oldCopy,
+      deadline: head.deadline,
+      reason: head.reason,
+    }),
     ...(head.lease ? { lease: head.lease.token, until: head.lease.until } : {}),
     ...(head.due ? { ds: keys.dueShard(head.task), da: head.due } : {}),
   };
@@ -154,6 +192,16 @@ export class FormatError extends Error {
   constructor(kind: string) {
     super(`a stored ${kind} is not of a format that this version reads`);
   }
+}
+
+/** The head in an item; `undefined` for none, and for what a purge left of one. */
+export function liveHead(item: StoredItem | undefined): Head | undefined {
+  return item && !isTombstone(item) ? headOf(item) : undefined;
+}
+
+/** What a purge leaves for a day, so that nothing late brings the task back (design §7). */
+export function isTombstone(item: Item): boolean {
+  return item['gone'] === true;
 }
 
 export function headOf(item: StoredItem): Head {
@@ -175,14 +223,20 @@ export function headOf(item: StoredItem): Head {
     maxAttempts: read.number('max'),
     epoch: read.text('epoch'),
     ceiling: read.text('ceiling') as AnswerLevel,
+    form: read.text('form') as ContentForm,
+    copy: read.text('copy'),
+    keepSeconds: read.number('keep'),
     tried: (item['tried'] as string[] | undefined) ?? [],
     messages: read.number('messages'),
     configs: item['configs'] as unknown as ConfigRef[],
     configsEdition: read.number('configsEdition'),
     ...given({
       salt: item['salt'] as Uint8Array | undefined,
+      working: item['work'] as Head['working'],
+      approval: item['approval'] as Head['approval'],
+      oldCopy: item['old'] as string | undefined,
       deadline: item['deadline'] as number | undefined,
-      reason: item['reason'] as EndReason | undefined,
+      reason: item['reason'] as Reason | undefined,
       due,
     }),
     ...(token ? { lease: { token, until: read.number('until') } } : {}),
@@ -190,7 +244,11 @@ export function headOf(item: StoredItem): Head {
 }
 
 export function revisionItem(revision: Revision): StoredItem {
-  return { ...keys.revision(revision.task, revision.revision), ...entry(revision) };
+  return {
+    ...keys.revision(revision.task, revision.revision),
+    ...entry(revision),
+    ...given({ dedup: revision.dedup }),
+  };
 }
 
 /** The journal entry is what the projector publishes of a revision (design §11). */
@@ -211,7 +269,8 @@ export function revisionOf(item: StoredItem): Revision {
       message: item['message'] as MessageRef | undefined,
       spoken: item['spoken'] as boolean | undefined,
       result: item['result'] as ResultRef | undefined,
-      reason: item['reason'] as EndReason | undefined,
+      reason: item['reason'] as Reason | undefined,
+      dedup: item['dedup'] as string | undefined,
     }),
   };
 }
@@ -252,7 +311,7 @@ export function viewOf(item: StoredItem): View {
     statusMessage: read.number('status'),
     ...given({
       result: item['result'] as ResultRef | undefined,
-      reason: item['reason'] as EndReason | undefined,
+      reason: item['reason'] as Reason | undefined,
     }),
   };
 }

@@ -1,7 +1,7 @@
 import type { Task, TaskState } from '../protocol/index.ts';
 import { keys, timeKey } from '../storage/keys.ts';
 import type { Condition, QueryInput, StoredItem } from '../storage/port.ts';
-import { type Head, headOf, type View, viewOf } from './formats.ts';
+import { liveHead, type View, viewOf } from './formats.ts';
 import { type PagePosition, readPageToken, writePageToken } from './page-token.ts';
 import type { TaskServices } from './services.ts';
 import { snapshot } from './snapshot.ts';
@@ -158,8 +158,8 @@ async function openAll(
 async function openOne(services: TaskServices, item: StoredItem | undefined, view: View, listing: Listing) {
   if (!item) return { view };
   try {
-    const head: Head = headOf(item);
-    if (head.client !== listing.client) return { view };
+    const head = liveHead(item);
+    if (!head || head.client !== listing.client) return { view };
     const task = await snapshot(services, head, view, {
       historyLength: listing.historyLength,
       artifacts: listing.artifacts,

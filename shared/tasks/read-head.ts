@@ -1,5 +1,5 @@
 import { keys } from '../storage/keys.ts';
-import { type Head, headOf, type Revision, revisionOf, type View, viewOf } from './formats.ts';
+import { type Head, isTombstone, liveHead, type Revision, revisionOf, type View, viewOf } from './formats.ts';
 import type { StateServices } from './services.ts';
 
 /** The head, read consistently; `undefined`: no such task (or purged). */
@@ -8,7 +8,7 @@ export async function readHead(
   task: string,
 ): Promise<Head | undefined> {
   const item = await services.store.get('state', keys.head(task), { consistent: true });
-  return item && headOf(item);
+  return liveHead(item);
 }
 
 export interface HeadAndView {
@@ -25,7 +25,11 @@ export async function readHeadAndView(
     { table: 'state', key: keys.head(task) },
     { table: 'view', key: keys.view(task) },
   ]);
-  return { ...(head ? { head: headOf(head) } : {}), ...(view ? { view: viewOf(view) } : {}) };
+  const live = liveHead(head);
+  return {
+    ...(live ? { head: live } : {}),
+    ...(view && !isTombstone(view) ? { view: viewOf(view) } : {}),
+  };
 }
 
 /** Revisions `from`..`to`, in order; shorter when one is not visible yet. */

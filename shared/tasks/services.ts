@@ -1,3 +1,4 @@
+import type { Privacy } from '../ceilings/privacy.ts';
 import type { Clock, Log, Metrics, Random } from '../runtime/ports.ts';
 import type { Keyring, Sealer } from '../sealing/index.ts';
 import type { Store } from '../storage/port.ts';
@@ -14,4 +15,5 @@ export interface StateServices {
 export interface TaskServices extends StateServices {
   readonly sealer: Sealer;
   readonly keyring: Keyring;
+  readonly privacy: Privacy;
 }

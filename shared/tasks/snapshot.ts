@@ -62,13 +62,13 @@ function assemble(
   };
 }
 
-/** Of a task that ended: the message in its result, or the words for its reason. */
+/** The words for a reason of the gateway's own; else, of a task that ended, the message in its result. */
 export function endingMessage(
   at: Pick<View, 'task' | 'context' | 'revision' | 'state' | 'reason'>,
   inResult: Message | undefined,
 ): Message | undefined {
-  if (!isTerminal(at.state)) return undefined;
-  return at.reason ? reasonMessage(at.task, at.context, at.revision, at.reason) : inResult;
+  if (at.reason) return reasonMessage(at.task, at.context, at.revision, at.reason);
+  return isTerminal(at.state) ? inResult : undefined;
 }
 
 export function statusOf(at: Pick<View, 'state' | 'statusAt'>, message: Message | undefined): TaskStatus {

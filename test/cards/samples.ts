@@ -24,6 +24,9 @@ export function profileOf(over: Partial<Profile> = {}): Profile {
     attempts: 3,
     dedup: true,
     extensions: [],
+    approval: 'none',
+    approvalSeconds: 604_800,
+    retentionDays: 30,
     ...over,
   };
 }

@@ -55,7 +55,7 @@ describe('the mapping of the stream', () => {
     await put(keys.revision('a', 1));
     const { pk, sk } = keys.revision('a', 1);
     await client.send(new DeleteItemCommand({ TableName: table, Key: { pk: { S: pk }, sk: { S: sk } } }));
-    await put(keys.message('a', 1, 0));
+    await put(keys.message('a', 1, '0', 0));
     await put(keys.revision('a', 2));
     await put(keys.revision('b', 1));
     await vi.waitFor(() => expect(records).toHaveLength(3));

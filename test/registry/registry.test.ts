@@ -34,6 +34,9 @@ const profile = (id: string, change: Partial<Profile> = {}): Profile => ({
   attempts: 3,
   dedup: true,
   extensions: [],
+  approval: 'none',
+  approvalSeconds: 604_800,
+  retentionDays: 30,
   ...change,
 });
 

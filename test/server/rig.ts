@@ -1,6 +1,8 @@
 import { createCardPublisher } from '../../shared/cards/index.ts';
+import { createPrivacy } from '../../shared/ceilings/privacy.ts';
 import { echoAdapter, type ProviderAdapter } from '../../shared/providers/index.ts';
 import type { OutboxMessage } from '../../shared/push/services.ts';
+import { createPatternRedactor } from '../../shared/redaction/index.ts';
 import { createRegistry, mintToken, type Profile, type Provider } from '../../shared/registry/index.ts';
 import { handleRpc, type RpcHttpAnswer, type RpcServices } from '../../shared/rpc/index.ts';
 import { type ExecutorServices, executeRun } from '../../shared/runs/execute.ts';
@@ -95,6 +97,9 @@ export const echoProfile: Profile = {
   attempts: 3,
   dedup: true,
   extensions: [],
+  approval: 'none',
+  approvalSeconds: 604_800,
+  retentionDays: 30,
 };
 
 export interface Gateway {
@@ -153,6 +158,7 @@ export function createGateway(parts: GatewayParts): Gateway {
     send: async (message) => void outboxQueue.messages.push(message),
   };
   const keyring = createKeyring({ store: parts.store, keyService, clock });
+  const registry = createRegistry({ store: parts.store, clock, log });
   const services: RpcServices & ExecutorServices = {
     store: parts.store,
     clock,
@@ -161,7 +167,8 @@ export function createGateway(parts: GatewayParts): Gateway {
     log,
     keyring,
     sealer: createSealer({ keyring, random: systemRandom }),
-    registry: createRegistry({ store: parts.store, clock, log }),
+    registry,
+    privacy: createPrivacy(registry, createPatternRedactor()),
     runQueue,
     cards: createCardPublisher(),
     adapterFor: (provider) => parts.adapters?.[provider.id] ?? echoAdapter,

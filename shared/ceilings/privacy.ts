@@ -1,0 +1,52 @@
+import type { Artifact, Message } from '../protocol/index.ts';
+import { type RedactionOptions, type Redactor, redactContent } from '../redaction/index.ts';
+import { type AnswerLevel, type Profile, type Registry, resolveLevel, tighter } from '../registry/index.ts';
+import type { Head } from '../tasks/formats.ts';
+
+export interface KeptContent {
+  readonly messages: readonly Message[];
+  readonly artifacts: readonly Artifact[];
+}
+
+/**
+ * What may be kept and shown (design §7, P9). Reads and deliveries ask it each time, so a tightening counts there within
+ * the registry's cache time, before any head was touched.
+ */
+export interface Privacy {
+  /** The level in force for a task now: its ceiling, tightened by what settings, profile and tried providers say. */
+  levelOf(head: Pick<Head, 'ceiling' | 'profile' | 'tried'>): Promise<AnswerLevel>;
+  /** Redacted copies by the rules of the task's profile. Throws `RedactionUnavailable`. */
+  redact(profile: string, content: KeptContent): Promise<KeptContent>;
+}
+
+export function createPrivacy(
+  registry: Pick<Registry, 'settings' | 'profile' | 'provider'>,
+  redactor: Redactor,
+): Privacy {
+  return {
+    async levelOf(head) {
+      const [settings, profile, ...providers] = await Promise.all([
+        registry.settings(),
+        registry.profile(head.profile),
+        ...[...new Set(head.tried)].map((id) => registry.provider(id)),
+      ]);
+      return providers.reduce<AnswerLevel>(
+        (level, provider) => (provider?.answerLevel ? tighter(level, provider.answerLevel) : level),
+        tighter(head.ceiling, resolveLevel(settings.answerLevel, profile?.answerLevel)),
+      );
+    },
+    async redact(profile, content) {
+      return redactContent(content, redactor, optionsOf(await registry.profile(profile)));
+    },
+  };
+}
+
+function optionsOf(profile: Profile | undefined): RedactionOptions {
+  const { method, words = [], language, keepTypes } = profile?.redaction ?? {};
+  return {
+    words,
+    ...(method ? { method } : {}),
+    ...(language ? { language } : {}),
+    ...(keepTypes ? { keepTypes } : {}),
+  };
+}
