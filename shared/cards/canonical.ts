@@ -7,7 +7,19 @@ import type { JsonObject, JsonValue } from '../protocol/index.ts';
  */
 export function canonicalCard(card: JsonObject): string {
   const { signatures: _, ...content } = card;
-  return text(content);
+  return text(withoutEmptyLists(content) as JsonObject);
+}
+
+/**
+ * A `StringList` without entries is written as `{list: []}` in a card (decisions, line 6); `list` is not REQUIRED, so in
+ * the signed form it is the default that is left out.
+ */
+function withoutEmptyLists(value: JsonValue): JsonValue {
+  if (Array.isArray(value)) return value.map(withoutEmptyLists);
+  if (typeof value !== 'object' || value === null) return value;
+  const members = Object.entries(value);
+  if (members.length === 1 && Array.isArray(value['list']) && value['list'].length === 0) return {};
+  return Object.fromEntries(members.map(([name, member]) => [name, withoutEmptyLists(member)]));
 }
 
 /**

@@ -39,7 +39,7 @@ describe('the card of the gateway', () => {
         },
       },
       // An empty `list` is a default, and the proto does not call it REQUIRED.
-      securityRequirements: [{ schemes: { bearer: {} } }],
+      securityRequirements: [{ schemes: { bearer: { list: [] } } }],
       defaultInputModes: ['text/plain'],
       defaultOutputModes: ['text/plain', 'application/json'],
       skills: [

@@ -90,8 +90,8 @@ describe('the open card', () => {
     expect(json(await get(eventOf(CARD))).supportedInterfaces[0].url).toBe('http://127.0.0.1:4000/rpc');
   });
 
-  it('says that push is not served', async () => {
-    expect(json(await gatewayWith().get(eventOf(CARD))).capabilities.pushNotifications).toBe(false);
+  it('says whether push is served', async () => {
+    expect(json(await gatewayWith().get(eventOf(CARD))).capabilities.pushNotifications).toBe(true);
   });
 
   it.each([

@@ -31,6 +31,9 @@ describe('a file that is right', () => {
         attempts: 3,
         dedup: true,
         extensions: [],
+        approval: 'none',
+        approvalSeconds: 604_800,
+        retentionDays: 30,
       },
     });
   });
