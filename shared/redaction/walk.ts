@@ -1,0 +1,158 @@
+import type { Artifact, JsonObject, JsonValue, Message, Part } from '../protocol/index.ts';
+import { MAX_JSON_DEPTH } from '../protocol/index.ts';
+import { isPhoneName, isSecretName } from './pairs.ts';
+import { type RedactionOptions, RedactionUnavailable, type Redactor } from './redactor.ts';
+import { markerOf } from './spans.ts';
+
+/** What is redacted together: one call of the redactor, whatever it holds. */
+export interface Content {
+  readonly messages: readonly Message[];
+  readonly artifacts: readonly Artifact[];
+}
+
+/**
+ * Redacted copies of messages and artifacts (design §7, P9); what was given stays as it is. Throws what the redactor
+ * throws.
+ *
+ * Read as text: text parts, names, descriptions, file names, media types, and in `data` and `metadata` every string,
+ * every name of a member (a name may hold an address as well as a value does) and every whole number of seven digits or
+ * more, which becomes a string only if it was a finding. A member whose name says that it holds a secret loses its
+ * value, whatever that looks like. JSON below the depth that the protocol allows is withheld.
+ *
+ * A `raw` part, which cannot be read, becomes a text part that names file and media type. So does a `url` part: such
+ * links often carry a credential of their own, and what they lead to was not redacted.
+ *
+ * Untouched: ids (`messageId`, `taskId`, `contextId`, `artifactId`, `referenceTaskIds`), role and extension URIs.
+ */
+export async function redactContent(
+  content: Content,
+  redactor: Redactor,
+  options: RedactionOptions,
+): Promise<{ readonly messages: Message[]; readonly artifacts: Artifact[] }> {
+  const texts: string[] = [];
+  visitContent(content, (text) => {
+    texts.push(text);
+    return text;
+  });
+  if (texts.length === 0) return visitContent(content, (text) => text);
+  const redacted = await redactor.redactTexts(texts, options);
+  if (redacted.length !== texts.length) throw new RedactionUnavailable('invalid-answer');
+  // The same walk meets the texts in the same order.
+  let next = 0;
+  return visitContent(content, () => redacted[next++]!);
+}
+
+/** As `redactContent`, for one message. */
+export async function redactMessage(
+  message: Message,
+  redactor: Redactor,
+  options: RedactionOptions,
+): Promise<Message> {
+  return (await redactMessages([message], redactor, options))[0]!;
+}
+
+/** As `redactContent`, for messages alone. */
+export async function redactMessages(
+  messages: readonly Message[],
+  redactor: Redactor,
+  options: RedactionOptions,
+): Promise<Message[]> {
+  return (await redactContent({ messages, artifacts: [] }, redactor, options)).messages;
+}
+
+/** As `redactContent`, for artifacts alone. */
+export async function redactArtifacts(
+  artifacts: readonly Artifact[],
+  redactor: Redactor,
+  options: RedactionOptions,
+): Promise<Artifact[]> {
+  return (await redactContent({ messages: [], artifacts }, redactor, options)).artifacts;
+}
+
+/** Called for every text, in an order that depends on the content alone; answers what stands in its place. */
+type Visit = (text: string) => string;
+
+function visitContent(content: Content, visit: Visit): { messages: Message[]; artifacts: Artifact[] } {
+  return {
+    messages: content.messages.map((message) => visitMessage(message, visit)),
+    artifacts: content.artifacts.map((artifact) => visitArtifact(artifact, visit)),
+  };
+}
+
+function visitMessage({ parts, metadata, ...message }: Message, visit: Visit): Message {
+  return {
+    ...message,
+    parts: parts.map((part) => visitPart(part, visit)),
+    ...(metadata && { metadata: visitObject(metadata, visit, 1) }),
+  };
+}
+
+function visitArtifact(
+  { name, description, parts, metadata, ...artifact }: Artifact,
+  visit: Visit,
+): Artifact {
+  return {
+    ...artifact,
+    ...(name !== undefined && { name: visit(name) }),
+    ...(description !== undefined && { description: visit(description) }),
+    parts: parts.map((part) => visitPart(part, visit)),
+    ...(metadata && { metadata: visitObject(metadata, visit, 1) }),
+  };
+}
+
+function visitPart(part: Part, visit: Visit): Part {
+  const metadata = part.metadata && { metadata: visitObject(part.metadata, visit, 1) };
+  if (part.raw !== undefined || part.url !== undefined) {
+    return { text: visit(describeFile(part)), ...metadata };
+  }
+  const labels = {
+    ...(part.filename !== undefined && { filename: visit(part.filename) }),
+    ...(part.mediaType !== undefined && { mediaType: visit(part.mediaType) }),
+    ...metadata,
+  };
+  if (part.text !== undefined) return { text: visit(part.text), ...labels };
+  return { data: visitValue(part.data, visit, 1), ...labels };
+}
+
+function describeFile({ filename, mediaType }: Part): string {
+  return `Not kept: file ${filename ?? 'without a name'} (${mediaType ?? 'media type unknown'})`;
+}
+
+function visitObject(object: JsonObject, visit: Visit, depth: number): JsonObject {
+  // Names that became alike are told apart by a number, or the later would replace the earlier.
+  const seen = new Map<string, number>();
+  return Object.fromEntries(
+    Object.entries(object).map(([name, value]) => {
+      const visited = visit(name);
+      let unique = visited;
+      while (seen.has(unique)) {
+        const number = seen.get(visited)! + 1;
+        seen.set(visited, number);
+        unique = `${visited} ${number}`;
+      }
+      seen.set(unique, 1);
+      return [unique, visitValue(value, visit, depth + 1, name)];
+    }),
+  );
+}
+
+function visitValue(value: JsonValue, visit: Visit, depth: number, name?: string): JsonValue {
+  if (value === null || typeof value === 'boolean') return value;
+  if (typeof value === 'object') {
+    if (depth > MAX_JSON_DEPTH) return markerOf('TEXT');
+    if (!Array.isArray(value)) return visitObject(value, visit, depth);
+    return value.map((element) => visitValue(element, visit, depth + 1, name));
+  }
+  if (value === '') return value;
+  if (name !== undefined && isSecretName(name)) return markerOf('SECRET');
+  const text = String(value);
+  if (name !== undefined && isPhoneName(name) && DIGITS.test(text)) return markerOf('PHONE');
+  if (typeof value === 'string') return visit(value);
+  if (!Number.isInteger(value) || Math.abs(value) < SEVEN_DIGITS) return value;
+  const visited = visit(text);
+  return visited === text ? value : visited;
+}
+
+/** As short as a telephone number gets with its area. */
+const SEVEN_DIGITS = 1e6;
+const DIGITS = /^\D{0,3}\d(?:\D{0,3}\d){5,14}\D{0,2}$/;
