@@ -15,7 +15,13 @@ import { transportError, withoutAnswer } from './faults.ts';
 import { type FollowParts, followStream } from './follow.ts';
 import { requestHeaders } from './headers.ts';
 import { isCompatible } from './interfaces.ts';
-import { type ClientLimits, type ClientTimeouts, DEFAULT_LIMITS, DEFAULT_TIMEOUTS, ERROR_BODY_BYTES } from './limits.ts';
+import {
+  type ClientLimits,
+  type ClientTimeouts,
+  DEFAULT_LIMITS,
+  DEFAULT_TIMEOUTS,
+  ERROR_BODY_BYTES,
+} from './limits.ts';
 import type { CallOutcome } from './outcomes.ts';
 import { type Progress, startOf } from './progress.ts';
 import { type Connection, readConnection } from './read-stream.ts';
