@@ -1,5 +1,6 @@
 import middy from '@middy/core';
-import { createAdmin, type TaskOperations } from '../../shared/admin/index.ts';
+import { createAdmin, type PushOperations, type TaskOperations } from '../../shared/admin/index.ts';
+import { listHalted, listOfTask, resumeConfig, retryJob, showConfig } from '../../shared/push/operate.ts';
 import { createSecretBox } from '../../shared/registry/index.ts';
 import { rebuildTask, repairAll, showTask } from '../../shared/runs/operate.ts';
 import { composeTasks, type Seams } from '../../shared/runtime/compose.ts';
@@ -11,6 +12,7 @@ import { type AdminEvent, createRoute, type ProxyAnswer, refuse } from './routes
 /** What tests put in the place of the adapters. */
 export interface AdminSeams extends Seams {
   readonly tasks?: TaskOperations;
+  readonly push?: PushOperations;
 }
 
 /**
@@ -35,7 +37,22 @@ export function createHandler(
     rebuild: (task) => rebuildTask(services, task),
     repair: () => repairAll(recovery),
   };
-  const admin = createAdmin({ store, clock, random, secrets, log, tasks: seams.tasks ?? tasks });
+  const push: PushOperations = {
+    listHalted: (states) => listHalted(services, states),
+    listOfTask: (task) => listOfTask(services, task),
+    show: (task, config) => showConfig(services, task, config),
+    resume: (task, config, audit) => resumeConfig(recovery, task, config, audit),
+    retry: (task, config, revision, audit) => retryJob(recovery, task, config, revision, audit),
+  };
+  const admin = createAdmin({
+    store,
+    clock,
+    random,
+    secrets,
+    log,
+    tasks: seams.tasks ?? tasks,
+    push: seams.push ?? push,
+  });
   return middy<AdminEvent, ProxyAnswer>()
     .onError((request) => {
       request.response = answerFault(request.error, request.event, log);

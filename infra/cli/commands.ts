@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { parse } from 'yaml';
 import { settingsFields } from '../../shared/registry/index.ts';
 import { CommandFailure } from './command-failure.ts';
@@ -23,6 +23,21 @@ export interface CommandParts {
     ask: (words: readonly string[], options: Readonly<Record<string, unknown>>) => Request | Promise<Request>,
   ) => Command;
 }
+
+/** What a command did by itself, without a gateway. */
+export interface LocalResult {
+  readonly result: Row;
+  readonly code: number;
+  readonly show: () => string;
+}
+
+/** A command of a group that asks no gateway: it has `--json` and options of its own. */
+export type LocalCommand = (
+  group: string,
+  usage: string,
+  description: string,
+  run: (words: readonly string[], options: Readonly<Record<string, unknown>>) => Promise<LocalResult>,
+) => Command;
 
 const token = 'The token is shown this once and not stored; keep it where the client reads it:';
 
@@ -59,6 +74,25 @@ export function addClientCommands({ command }: CommandParts): void {
   change('enable', 'let a disabled client in again');
   change('grant', 'let a client use profiles', ' <profile...>', (profiles) => ({ profiles }));
   change('revoke', 'take profiles from a client', ' <profile...>', (profiles) => ({ profiles }));
+  command(
+    'client',
+    'webhooks <id>',
+    'open ports to the webhooks of a client, or keep them to some hosts',
+    ([id], options) => ({
+      operation: 'client.webhooks',
+      input: {
+        id,
+        ...(Array.isArray(options['port']) && { ports: options['port'].map(Number) }),
+        ...(options['anyHost'] ? { hosts: null } : given(options, { host: 'hosts' })),
+      },
+      show: showClient,
+    }),
+  )
+    .option('--port <number...>', 'the ports besides 443, in place of those before; 443 alone for none')
+    .addOption(
+      new Option('--host <name...>', 'the only hosts, in place of those before').conflicts('anyHost'),
+    )
+    .option('--any-host', 'any public host again');
   command(
     'client',
     'rotate <id>',
@@ -245,7 +279,10 @@ function edition(options: Readonly<Record<string, unknown>>): object {
 }
 
 /** The options that were given, under the names that the gateway has for them. */
-function given(options: Readonly<Record<string, unknown>>, names: Readonly<Record<string, string>>): object {
+export function given(
+  options: Readonly<Record<string, unknown>>,
+  names: Readonly<Record<string, string>>,
+): object {
   return Object.fromEntries(
     Object.entries(names).flatMap(([option, name]) =>
       options[option] === undefined ? [] : [[name, options[option]]],
@@ -253,7 +290,7 @@ function given(options: Readonly<Record<string, unknown>>, names: Readonly<Recor
   );
 }
 
-function rows(value: unknown): readonly Row[] {
+export function rows(value: unknown): readonly Row[] {
   return Array.isArray(value) ? (value as Row[]) : [];
 }
 

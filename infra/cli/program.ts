@@ -7,22 +7,27 @@ import {
   addSettingsCommands,
   addTaskCommands,
   type CommandParts,
+  type LocalCommand,
   type Request,
 } from './commands.ts';
+import { addGuardCommands } from './guard-check.ts';
+import { addPushCommands } from './push-commands.ts';
 import { printable, type Row } from './render.ts';
 import type { Surroundings } from './surroundings.ts';
 import { findTarget, type TargetOptions } from './target.ts';
 
 /**
- * The administrator's command line (design §2, §9). Gives the exit code: 0, or 1 for whatever went wrong. With `--json`
- * the standard output is one JSON value and nothing else: the result, or `{"error":{"code","message","field"?}}`.
+ * The administrator's command line (design §2, §9). Gives the exit code: 0, 1 for whatever went wrong, or what a command
+ * of its own says (`guard check`). With `--json` the standard output is one JSON value and nothing else: the result, or
+ * `{"error":{"code","message","field"?}}`.
  */
 export async function runCommandLine(words: readonly string[], around: Surroundings): Promise<number> {
   const json = words.includes('--json');
-  const program = createProgram(around, json);
+  const exit = { code: 0 };
+  const program = createProgram(around, json, exit);
   try {
     await program.parseAsync(words, { from: 'user' });
-    return 0;
+    return exit.code;
   } catch (error) {
     if (error instanceof CommanderError && error.exitCode === 0) return 0;
     const failure = asFailure(error);
@@ -32,9 +37,9 @@ export async function runCommandLine(words: readonly string[], around: Surroundi
   }
 }
 
-function createProgram(around: Surroundings, json: boolean): Command {
+function createProgram(around: Surroundings, json: boolean, exit: { code: number }): Command {
   const program = new Command('admin')
-    .description('Administer a gateway: clients, profiles, providers, settings, tasks.')
+    .description('Administer a gateway: clients, profiles, providers, settings, tasks, webhooks.')
     .exitOverride()
     .configureOutput({
       writeOut: around.write,
@@ -58,12 +63,23 @@ function createProgram(around: Surroundings, json: boolean): Command {
         showResult(request, (await target(request.operation, request.input)) as Row, around, json);
       },
     );
+  const local: LocalCommand = (group, usage, description, run) =>
+    withJson(groups.get(group)!.command(usage).description(description)).action(
+      async (...given: unknown[]) => {
+        const own = given.at(-1) as Command;
+        const { result, code, show } = await run(own.args, own.opts());
+        around.write(json ? `${JSON.stringify(result)}\n` : show());
+        exit.code = code;
+      },
+    );
   const parts: CommandParts = { around, command };
   addClientCommands(parts);
   addProfileCommands(parts);
   addProviderCommands(parts);
   addSettingsCommands(parts);
   addTaskCommands(parts);
+  addPushCommands(parts);
+  addGuardCommands(local, around);
   return program;
 }
 
@@ -73,12 +89,13 @@ const groupDescriptions: Readonly<Record<string, string>> = {
   provider: 'what profiles call',
   settings: 'what holds for the whole installation',
   task: 'what operators may see and mend of tasks',
+  push: 'what operators may see and mend of webhooks',
+  guard: 'what the address guard says to a URL',
 };
 
 /** On each command, so that they may stand after it. */
 function withTarget(command: Command): Command {
-  return command
-    .option('--json', 'print the result as JSON and nothing else')
+  return withJson(command)
     .addOption(
       new Option('--url <url>', 'the gateway at this URL (token in SEALPOST_ADMIN_TOKEN)').conflicts([
         'data',
@@ -89,6 +106,10 @@ function withTarget(command: Command): Command {
     .option('--stack <name>', 'the gateway that was deployed as this stack')
     .option('--region <region>', 'of the stack')
     .option('--aws-profile <name>', 'AWS profile to sign with');
+}
+
+function withJson(command: Command): Command {
+  return command.option('--json', 'print the result as JSON and nothing else');
 }
 
 function showResult(request: Request, result: Row, around: Surroundings, json: boolean): void {

@@ -1,3 +1,5 @@
+import type { AddressResolver } from '../../shared/guard/index.ts';
+
 /** What the command line has around it; tests hand in their own. */
 export interface Surroundings {
   /** Results, and with `--json` nothing else. */
@@ -8,4 +10,6 @@ export interface Surroundings {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** What relative paths start from. */
   readonly folder: string;
+  /** Instead of this machine's name servers, for `guard check`. */
+  readonly resolver?: AddressResolver;
 }

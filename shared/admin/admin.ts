@@ -9,6 +9,7 @@ import {
 } from './operation.ts';
 import { profileOperations } from './profiles.ts';
 import { providerOperations } from './providers.ts';
+import { pushOperations } from './push.ts';
 import { settingsOperations } from './settings.ts';
 import { taskOperations } from './tasks.ts';
 
@@ -32,6 +33,7 @@ export function createAdmin(parts: AdminParts): Admin {
       ...clientOperations(own),
       ...profileOperations(own),
       ...providerOperations(own),
+      ...pushOperations(own),
       ...settingsOperations(own),
       ...taskOperations(own),
     }),

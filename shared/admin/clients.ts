@@ -24,11 +24,17 @@ import {
   type Operations,
   operation,
 } from './operation.ts';
+import { webhookHosts, webhookPorts } from './webhooks.ts';
 
 const aClient = z.strictObject({ id: anId });
 const someGrants = z.strictObject({
   id: anId,
   profiles: grants.refine((profiles) => profiles.length > 0, { error: 'must name at least one' }),
+});
+const webhooks = z.strictObject({
+  id: anId,
+  ports: z.exactOptional(webhookPorts),
+  hosts: z.exactOptional(webhookHosts),
 });
 const rotation = z.strictObject({ id: anId, dropOld: z.boolean().default(false) });
 
@@ -119,6 +125,23 @@ export function clientOperations({ store, clock, random, editor, log }: Operatio
       return answerEdit(edit, shown);
     }),
 
+    /**
+     * What its webhooks may be (guard, rule 1): ports besides 443, and the only hosts, null for any. What is absent stays.
+     * Holds for configs that stand already: they are checked before each attempt.
+     */
+    'client.webhooks': operation(webhooks, async ({ id, ports, hosts }, deed) => {
+      const edit = editClient(id, deed, ({ webhookPorts, webhookHosts, ...client }) => {
+        const opened = ports?.filter((port) => port !== 443) ?? webhookPorts ?? [];
+        const only = hosts === undefined ? webhookHosts : (hosts ?? undefined);
+        return {
+          ...client,
+          ...(opened.length > 0 ? { webhookPorts: opened } : {}),
+          ...(only ? { webhookHosts: only } : {}),
+        };
+      });
+      return answerEdit(edit, shown);
+    }),
+
     /** Without a gap: a second token beside the first, then, once the client uses it, the older one is dropped. */
     'client.rotate': operation(rotation, ({ id, dropOld }, deed) => {
       if (dropOld) return answerEdit(editClient(id, deed, dropOlderToken), shown);
@@ -144,6 +167,8 @@ function showClient(client: Client): object {
     name: client.name,
     disabled: client.disabled,
     profiles: client.profiles,
+    ...(client.webhookPorts ? { webhookPorts: client.webhookPorts } : {}),
+    ...(client.webhookHosts ? { webhookHosts: client.webhookHosts } : {}),
     tokens: client.tokens.map(({ createdAt }) => ({ createdAt: isoTime(createdAt) })),
     createdAt: isoTime(client.createdAt),
   };

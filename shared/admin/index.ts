@@ -4,4 +4,5 @@ export { createAdmin } from './admin.ts';
 export type { AdminError, AdminFailure } from './failures.ts';
 export { describeFailure } from './failures.ts';
 export type { AdminAnswer, AdminParts } from './operation.ts';
+export type { HaltedState, PushConfigShown, PushOperations } from './push.ts';
 export type { TaskOperations } from './tasks.ts';

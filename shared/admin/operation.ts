@@ -4,6 +4,7 @@ import { check, type Deed, type Edit, type RegistryEditor, recordKey } from '../
 import type { Clock, Log, Random } from '../runtime/ports.ts';
 import type { Store } from '../storage/port.ts';
 import type { AdminFailure, Subject } from './failures.ts';
+import type { PushOperations } from './push.ts';
 import type { TaskOperations } from './tasks.ts';
 
 export type AdminAnswer =
@@ -17,6 +18,7 @@ export interface AdminParts {
   readonly random: Random;
   readonly secrets: SecretBox;
   readonly tasks: TaskOperations;
+  readonly push: PushOperations;
   readonly log?: Log;
 }
 

@@ -1,4 +1,5 @@
 import { keys } from '../storage/keys.ts';
+import type { Action } from '../storage/port.ts';
 import type { StateServices } from '../tasks/services.ts';
 import { type Config, configOf, DEADLINE_MS, jobItem, jobOf, MAX_ATTEMPTS } from './formats.ts';
 import { readConfig } from './read-config.ts';
@@ -6,7 +7,7 @@ import type { OutboxServices } from './services.ts';
 
 /** What an operator sees of a config: no URL, no token, no credential (P10). Times are ISO, UTC. */
 export interface ShownConfig {
-  readonly task: string;
+  /** `<task>/<id>`; the id is internal, the client's own name for it is sealed. */
   readonly config: string;
   readonly client: string;
   readonly state: string;
@@ -94,14 +95,22 @@ export async function showConfig(
   };
 }
 
-export type Resumption = 'resumed' | 'not-paused' | 'unknown';
+export type Resumption = 'resumed' | 'active' | 'stopped' | 'unknown';
 
-/** Makes a paused config active again; what is held and within its deadline is delivered, in order. */
-export async function resumeConfig(services: OutboxServices, task: string, id: string): Promise<Resumption> {
+/**
+ * Makes a paused config active again; what is held and within its deadline is delivered, in order. `audit` is written
+ * with it, and with nothing else.
+ */
+export async function resumeConfig(
+  services: OutboxServices,
+  task: string,
+  id: string,
+  audit: Action,
+): Promise<Resumption> {
   const config = await readConfig(services, task, id);
   if (!config) return 'unknown';
-  if (config.state !== 'paused') return 'not-paused';
-  const outcome = await services.store.write({
+  if (config.state !== 'paused') return config.state;
+  const resume: Action = {
     kind: 'update',
     table: 'outbox',
     key: keys.pushConfig(task, id),
@@ -113,28 +122,42 @@ export async function resumeConfig(services: OutboxServices, task: string, id: s
       { attribute: 'state', is: '=', value: 'paused' },
       { attribute: 'generation', is: '=', value: config.generation },
     ],
-  });
-  if (outcome.kind === 'refused') return 'not-paused';
+  };
+  const outcome = await services.store.transact([resume, audit], services.random.uuid());
+  // Somebody else came first, another operator or the client: what it is now is the answer.
+  if (outcome.kind === 'refused') return resumeConfig(services, task, id, audit);
   await services.outboxQueue.send({ task, config: id });
   return 'resumed';
 }
 
-export type Retried = { readonly job: string } | 'unknown' | 'not-ended' | 'config-halted';
+export type Retried =
+  | { readonly job: string; readonly deadline: string }
+  | 'unknown'
+  | 'open'
+  | 'delivered'
+  | 'paused'
+  | 'stopped';
 
-/** A new job for a job that ended undelivered: a deadline of its own, outside the order (design §6). */
+/**
+ * A new job for a job that ended undelivered: a deadline of its own, outside the order (design §6). `audit` is written
+ * with it, and with nothing else.
+ */
 export async function retryJob(
   services: OutboxServices,
   task: string,
   config: string,
   revision: number,
+  audit: Action,
 ): Promise<Retried> {
   const [job, found] = await services.store.getMany([
     { table: 'outbox', key: keys.pushJob(task, config, revision) },
     { table: 'outbox', key: keys.pushConfig(task, config) },
   ]);
   if (!job || !found) return 'unknown';
-  if (['open', 'delivered'].includes(jobOf(job).state)) return 'not-ended';
-  if (configOf(found).state !== 'active') return 'config-halted';
+  const { state } = jobOf(job);
+  if (state === 'open' || state === 'delivered') return state;
+  const { state: halted } = configOf(found);
+  if (halted !== 'active') return halted;
   const id = Buffer.from(services.random.bytes(6)).toString('hex');
   const now = services.clock.now();
   const retry = {
@@ -146,9 +169,10 @@ export async function retryJob(
     due: keys.dueAt(now + 60_000),
     retry: { id, index: 0, attempts: 0 },
   } as const;
-  await services.store.write({ kind: 'put', table: 'outbox', item: jobItem(retry) });
+  const made: Action = { kind: 'put', table: 'outbox', item: jobItem(retry) };
+  await services.store.transact([made, audit], services.random.uuid());
   await services.outboxQueue.send({ task, config, retry: { id, revision } });
-  return { job: jobName(retry) };
+  return { job: jobName(retry), deadline: iso(retry.deadline)! };
 }
 
 /** How an operator names a job: `<task>/<config>/<revision>`, with the retry's id behind it where it is one. */
@@ -164,8 +188,7 @@ export function jobName(job: {
 function show(config: Config): ShownConfig {
   const { progress } = config;
   return {
-    task: config.task,
-    config: config.id,
+    config: `${config.task}/${config.id}`,
     client: config.client,
     state: config.state,
     ...(config.reason ? { reason: config.reason } : {}),

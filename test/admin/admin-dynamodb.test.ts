@@ -10,6 +10,13 @@ import { type StoreRig, startStore } from '../storage/rig.ts';
 
 const actor = 'arn:aws:iam::111122223333:user/ada';
 const secrets = createSecretBox(createSealer({ keyring: testKeyring(), random: systemRandom }));
+const noPush = {
+  listHalted: async () => [],
+  listOfTask: async () => [],
+  show: async () => undefined,
+  resume: async () => 'unknown' as const,
+  retry: async () => 'unknown' as const,
+};
 const noTasks = { show: async () => undefined, rebuild: async () => undefined, repair: async () => ({}) };
 
 let rig: StoreRig;
@@ -19,7 +26,7 @@ beforeAll(async () => {
 afterAll(() => rig[Symbol.asyncDispose]());
 
 const adminOn = (store: Store) =>
-  createAdmin({ store, clock: systemClock, random: systemRandom, secrets, tasks: noTasks });
+  createAdmin({ store, clock: systemClock, random: systemRandom, secrets, tasks: noTasks, push: noPush });
 const run = async (operation: string, input: object, store = rig.store) => {
   const answer = await adminOn(store).execute(operation, input, actor);
   if (answer.kind === 'failed') throw new Error(JSON.stringify(answer.failure));

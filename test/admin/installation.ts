@@ -2,6 +2,7 @@ import {
   type AdminParts,
   createAdmin,
   describeFailure,
+  type PushOperations,
   type TaskOperations,
 } from '../../shared/admin/index.ts';
 import { createRegistry, createSecretBox } from '../../shared/registry/index.ts';
@@ -30,7 +31,29 @@ export function createInstallation(change: Partial<AdminParts> = {}) {
     rebuild: async (id) => (id === 'known' ? { revisions: 2 } : undefined),
     repair: async () => ({ tasks: 3, sent: 1 }),
   };
-  const admin = createAdmin({ store, clock, random, secrets, tasks, ...change });
+  const push: PushOperations = {
+    listHalted: async (states) => states.map((state) => ({ config: `t1/${state}1`, state })),
+    listOfTask: async (task) => ['active', 'paused'].map((state) => ({ config: `${task}/${state}1`, state })),
+    show: async (task, config) =>
+      config === 'gone1'
+        ? undefined
+        : { config: `${task}/${config}`, attempts: [{ class: '5xx', status: 503, milliseconds: 12 }] },
+    // Names say what becomes of them; what is done is done with its audit entry.
+    resume: async (_task, config, audit) => {
+      if (config === 'active1' || config === 'stopped1') return config === 'active1' ? 'active' : 'stopped';
+      if (config !== 'paused1') return 'unknown';
+      await store.transact([audit], 'token');
+      return 'resumed';
+    },
+    retry: async (task, config, revision, audit) => {
+      const halted = { open1: 'open', done1: 'delivered', paused1: 'paused', stopped1: 'stopped' } as const;
+      if (config in halted) return halted[config as keyof typeof halted];
+      if (config !== 'failed1') return 'unknown';
+      await store.transact([audit], 'token');
+      return { job: `${task}/${config}/${revision}/r1`, deadline: '2026-12-01T00:00:00.000Z' };
+    },
+  };
+  const admin = createAdmin({ store, clock, random, secrets, tasks, push, ...change });
   const answers: unknown[] = [];
 
   return {

@@ -49,6 +49,15 @@ describe('the command line', () => {
     ['client revoke acme1 a', 'client.revoke', { id: 'acme1', profiles: ['a'] }],
     ['client rotate acme1', 'client.rotate', { id: 'acme1' }],
     ['client rotate acme1 --drop-old', 'client.rotate', { id: 'acme1', dropOld: true }],
+    ['client webhooks acme1', 'client.webhooks', { id: 'acme1' }],
+    ['client webhooks acme1 --port 8443 9443', 'client.webhooks', { id: 'acme1', ports: [8443, 9443] }],
+    ['client webhooks acme1 --port many', 'client.webhooks', { id: 'acme1', ports: [null] }],
+    [
+      'client webhooks acme1 --host a.example.com --host b.example.com --port 443',
+      'client.webhooks',
+      { id: 'acme1', hosts: ['a.example.com', 'b.example.com'], ports: [443] },
+    ],
+    ['client webhooks acme1 --any-host', 'client.webhooks', { id: 'acme1', hosts: null }],
     ['profile put -', 'profile.put', { profile: { from: 'input' } }],
     ['profile put - --if-edition 3', 'profile.put', { profile: { from: 'input' }, ifEdition: 3 }],
     ['profile list', 'profile.list', {}],
@@ -78,6 +87,11 @@ describe('the command line', () => {
     ['task show known', 'task.show', { id: 'known' }],
     ['task rebuild known', 'task.rebuild', { id: 'known' }],
     ['task repair', 'task.repair', {}],
+    ['push list', 'push.list', {}],
+    ['push list --state paused --task t1', 'push.list', { state: 'paused', task: 't1' }],
+    ['push show t1/paused1', 'push.show', { config: 't1/paused1' }],
+    ['push resume t1/paused1', 'push.resume', { config: 't1/paused1' }],
+    ['push retry t1/failed1/3', 'push.retry', { job: 't1/failed1/3' }],
   ])('%s asks for %s', async (line, operation, input) => {
     for (const more of [[], ['--json']])
       await endpoint.run([...line.split(' '), ...more, '--data', 'data'], {
