@@ -23,6 +23,7 @@ export function createHandler(variables: Readonly<Record<string, string | undefi
     services.metrics.count('DueLooked', swept.looked);
     services.metrics.count('DueQueued', swept.queued);
     services.metrics.count('DueEnded', swept.ended);
+    services.metrics.count('DuePurged', swept.purged);
     await sweepOutbox(services, until);
     state.flush();
   });

@@ -1,5 +1,5 @@
 import { keys } from '../storage/keys.ts';
-import type { Action, Key, Value } from '../storage/port.ts';
+import type { Action, Condition, Key, Value } from '../storage/port.ts';
 import { messageActions, readStored, redacted, resultActions } from '../tasks/content.ts';
 import {
   type Head,
@@ -121,9 +121,13 @@ async function writeAll(services: TaskServices, actions: readonly Action[]): Pro
   for (const action of actions) if (action.kind !== 'check') await services.store.write(action);
 }
 
+/** Deletes items of the state table; `when`: only those for which it holds. */
 export async function deleteAll(
   services: Pick<TaskServices, 'store'>,
   wanted: readonly Key[],
+  when?: Condition,
 ): Promise<void> {
-  for (const key of wanted) await services.store.write({ kind: 'delete', table: 'state', key });
+  for (const key of wanted) {
+    await services.store.write({ kind: 'delete', table: 'state', key, ...(when ? { when: [when] } : {}) });
+  }
 }

@@ -66,7 +66,7 @@ export async function noteAttempt(
   services.metrics.count('PushAttempt', 1, { class: kind });
   services.metrics.milliseconds('PushDuration', now - begun.at);
   if (kind === '2xx') return;
-  await services.store.write({
+  const entry = {
     kind: 'put',
     table: 'outbox',
     item: {
@@ -80,5 +80,13 @@ export async function noteAttempt(
       ms: now - begun.at,
       ttl: Math.ceil(now / 1000) + ATTEMPTS_KEPT,
     },
-  });
+  } as const;
+  // Only beside its config: nothing is written of a task that was purged meanwhile.
+  const beside = {
+    kind: 'check',
+    table: 'outbox',
+    key: keys.pushConfig(config.task, config.id),
+    when: [{ attribute: 'pk', is: 'present' }],
+  } as const;
+  await services.store.transact([beside, entry], services.random.uuid());
 }

@@ -2,13 +2,13 @@ import type { Head, Reason } from '../tasks/formats.ts';
 
 /** What a run needs next, decided from its head alone. Pure. */
 export type Need =
-  /** Nothing: it ended. */
-  | { readonly kind: 'nothing' }
-  /** An executor is at it (until then), or its client must answer (by then). */
+  /** An executor is at it (until then), its client or a person must answer (by then), or it is kept (until then). */
   | { readonly kind: 'wait'; readonly until: number }
   /** An executor. */
   | { readonly kind: 'execute' }
-  | { readonly kind: 'end'; readonly reason: Reason };
+  | { readonly kind: 'end'; readonly reason: Reason }
+  /** It was kept as long as its profile says (design §7). */
+  | { readonly kind: 'purge' };
 
 /**
  * The ending of each kind of run (design §4, time; §5, execute; P6). A run ends only when it is runnable (its lease, if
@@ -16,12 +16,14 @@ export type Need =
  */
 export function needOf(head: Head, now: number): Need {
   const late = head.deadline !== undefined && now >= head.deadline;
+  const kept = head.statusAt + head.keepSeconds * 1000;
   switch (head.run) {
     case 'ended':
-      return { kind: 'nothing' };
+      return now >= kept ? { kind: 'purge' } : { kind: 'wait', until: kept };
     case 'suspended':
+      if (now >= kept) return { kind: 'purge' };
       if (late) return { kind: 'end', reason: head.approval ? 'APPROVAL_EXPIRED' : 'INPUT_EXPIRED' };
-      return { kind: 'wait', until: head.deadline ?? now };
+      return { kind: 'wait', until: Math.min(kept, head.deadline ?? kept) };
     case 'running':
       if (head.lease && now < head.lease.until) return { kind: 'wait', until: head.lease.until };
       return runnable(head, late);

@@ -1,8 +1,9 @@
 import { project } from '../journal/project.ts';
+import { hasRemains, removeRemains } from '../retention/purge.ts';
 import { keys } from '../storage/keys.ts';
 import type { StoredItem } from '../storage/port.ts';
 import { DUE_AHEAD_MS } from '../tasks/commit.ts';
-import { type Head, headOf } from '../tasks/formats.ts';
+import { type Head, liveHead } from '../tasks/formats.ts';
 import { readHeadAndView, readRevisions } from '../tasks/read-head.ts';
 import type { StateServices } from '../tasks/services.ts';
 import { needOf } from './decide.ts';
@@ -112,7 +113,11 @@ async function repairOne(
   item: StoredItem,
   repaired: { -readonly [K in keyof Repaired]: number },
 ): Promise<void> {
-  const head = headOf(item);
+  const head = liveHead(item);
+  if (!head) {
+    if (hasRemains(item)) await removeRemains(services, item.pk.slice(2));
+    return;
+  }
   const need = await recover(services, head);
   if (need.kind === 'execute') repaired.queued++;
   if (need.kind === 'end') repaired.ended++;
@@ -122,7 +127,8 @@ async function repairOne(
     repaired.projected++;
   }
   for (const config of head.configs) await services.outboxQueue.send({ task: head.task, config: config.id });
-  if (need.kind !== 'nothing' && need.kind !== 'end' && head.due === undefined) {
+  if (need.kind === 'purge') return;
+  if (need.kind !== 'end' && head.due === undefined) {
     await setDue(services, head);
     repaired.rekeyed++;
   }

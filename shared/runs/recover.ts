@@ -1,8 +1,9 @@
 import { project } from '../journal/project.ts';
+import { purgeTask, removeRemains } from '../retention/purge.ts';
 import type { RunMessage, WorkQueue } from '../runtime/ports.ts';
 import { keys } from '../storage/keys.ts';
 import { commit, DUE_AHEAD_MS } from '../tasks/commit.ts';
-import type { Head, Reason } from '../tasks/formats.ts';
+import { type Head, liveHead, type Reason } from '../tasks/formats.ts';
 import { readHead } from '../tasks/read-head.ts';
 import type { StateServices } from '../tasks/services.ts';
 import { type Need, needOf } from './decide.ts';
@@ -31,6 +32,7 @@ export async function recover(services: RecoveryServices, head: Head): Promise<N
   const need = needOf(head, services.clock.now());
   if (need.kind === 'execute') await services.runQueue.send({ task: head.task });
   if (need.kind === 'end') await endRun(services, head, need.reason);
+  if (need.kind === 'purge') await purgeTask(services, head.task, head);
   return need;
 }
 
@@ -38,9 +40,9 @@ export async function recover(services: RecoveryServices, head: Head): Promise<N
  * What came out of the run queue's dead letters: ends the run if it is runnable, its lease dead and its attempts spent
  * or its deadline past; else queues it again (design §5).
  */
-export async function recoverDeadLetter(services: RecoveryServices, task: string): Promise<Need> {
+export async function recoverDeadLetter(services: RecoveryServices, task: string): Promise<Need | undefined> {
   const head = await readHead(services, task);
-  if (!head) return { kind: 'nothing' };
+  if (!head) return undefined;
   services.metrics.count('RunDeadLettered');
   const need = await recover(services, head);
   // The executor that holds it may be the last one that knows of it: ask again when its lease would be dead.
@@ -58,11 +60,12 @@ export interface Swept {
   readonly looked: number;
   readonly queued: number;
   readonly ended: number;
+  readonly purged: number;
 }
 
 /** Goes through all due entries and moves each on: the net under queue, lease and person (P6). */
 export async function sweep(services: RecoveryServices, deadline: number): Promise<Swept> {
-  const swept = { looked: 0, queued: 0, ended: 0 };
+  const swept = { looked: 0, queued: 0, ended: 0, purged: 0 };
   for (const partition of keys.dueShards()) {
     let after: Readonly<Record<string, string>> | undefined;
     do {
@@ -80,6 +83,7 @@ export async function sweep(services: RecoveryServices, deadline: number): Promi
         swept.looked++;
         if (need?.kind === 'execute') swept.queued++;
         if (need?.kind === 'end') swept.ended++;
+        if (need?.kind === 'purge') swept.purged++;
       }
       after = page.next;
     } while (after);
@@ -90,10 +94,16 @@ export async function sweep(services: RecoveryServices, deadline: number): Promi
 /** One due entry; a failure of one holds up no other. */
 async function sweepOne(services: RecoveryServices, task: string, due: string): Promise<Need | undefined> {
   try {
-    const head = await readHead(services, task);
+    const item = await services.store.get('state', keys.head(task), { consistent: true });
     // The index lags: an entry that was moved since is not this one any more.
-    if (!head || head.due !== due) return undefined;
+    if (item?.['da'] !== due) return undefined;
+    const head = liveHead(item);
+    if (!head) {
+      await removeRemains(services, task);
+      return undefined;
+    }
     const need = await recover(services, head);
+    if (need.kind === 'purge') return need;
     await projectQuietly(services, task);
     if (need.kind !== 'end') await rekey(services, head, need);
     return need;
@@ -104,22 +114,15 @@ async function sweepOne(services: RecoveryServices, task: string, due: string): 
   }
 }
 
+/** What waits for a person or for its last day is looked at then; what is being executed, again in a minute. */
 async function rekey(services: StateServices, head: Head, need: Need): Promise<void> {
-  const ahead = services.clock.now() + DUE_AHEAD_MS;
-  const changes =
-    need.kind === 'nothing'
-      ? { remove: ['ds', 'da'] }
-      : {
-          set: {
-            ds: keys.dueShard(head.task),
-            da: keys.dueAt(need.kind === 'wait' && head.run === 'suspended' ? need.until : ahead),
-          },
-        };
+  const rests = need.kind === 'wait' && head.run !== 'running';
+  const at = rests ? need.until : services.clock.now() + DUE_AHEAD_MS;
   await services.store.write({
     kind: 'update',
     table: 'state',
     key: keys.head(head.task),
-    changes,
+    changes: { set: { ds: keys.dueShard(head.task), da: keys.dueAt(at) } },
     when: [
       { attribute: 'rev', is: '=', value: head.revision },
       { attribute: 'da', is: '=', value: head.due ?? '' },
