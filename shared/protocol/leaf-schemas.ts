@@ -32,9 +32,9 @@ export function leafSchema(type: Scalar | EnumName, field: Field, mode: Mode): z
     case 'timestamp':
       return timestampSchema(field, mode);
     case 'struct':
-      return jsonSchema(isStruct, 'must be an object');
+      return jsonSchema(isStruct, 'must be an object', mode);
     case 'value':
-      return jsonSchema((value) => value !== undefined, 'must be a JSON value');
+      return jsonSchema((value) => value !== undefined, 'must be a JSON value', mode);
     case 'TaskState':
       return enumSchema('TaskState', 'unknown-state', mode);
     case 'Role':
@@ -56,10 +56,14 @@ function stringSchema(field: Field, mode: Mode): z.ZodType {
   const filled =
     mode === 'request' ? (field.required && !field.mayBeEmpty) || field.id || field.noBlanks : field.needed;
   const schema = filled ? string.refine((text) => text.trim() !== '', 'must not be blank') : string;
-  if (!field.id || mode === 'response') return schema;
-  return schema
-    .refine((text) => text.length <= MAX_ID_LENGTH, `must have at most ${MAX_ID_LENGTH} characters`)
-    .refine((text) => text.isWellFormed(), 'must be well-formed Unicode');
+  if (mode === 'response') return schema;
+  // Half of a surrogate pair is JSON, but no UTF-8, which is what the proto's strings are.
+  const wellFormed = schema.refine((text) => text.isWellFormed(), 'must be well-formed Unicode');
+  if (!field.id) return wellFormed;
+  return wellFormed.refine(
+    (text) => text.length <= MAX_ID_LENGTH,
+    `must have at most ${MAX_ID_LENGTH} characters`,
+  );
 }
 
 function int32Schema(field: Field, mode: Mode): z.ZodType {
@@ -109,14 +113,26 @@ function enumSchema(name: EnumName, kind: 'unknown-state' | 'unknown-role', mode
   );
 }
 
-function jsonSchema(isRightType: (value: unknown) => boolean, message: string): z.ZodType {
-  return z
+function jsonSchema(isRightType: (value: unknown) => boolean, message: string, mode: Mode): z.ZodType {
+  const schema = z
     .unknown()
     .refine(isRightType, { ...orRequired(message), abort: true })
-    .refine(
-      (value) => nestsWithin(value, MAX_JSON_DEPTH),
-      `must not nest deeper than ${MAX_JSON_DEPTH} levels`,
-    );
+    .refine((value) => nestsWithin(value, MAX_JSON_DEPTH), {
+      error: `must not nest deeper than ${MAX_JSON_DEPTH} levels`,
+      abort: true,
+    });
+  return mode === 'response'
+    ? schema
+    : schema.refine(isWellFormed, 'must hold well-formed Unicode and finite numbers only');
+}
+
+/** JSON text can write numbers beyond a double, which are no values of the proto's. Of a value that nests within bounds. */
+function isWellFormed(value: unknown): boolean {
+  if (typeof value === 'string') return value.isWellFormed();
+  if (typeof value === 'number') return Number.isFinite(value);
+  if (typeof value !== 'object' || value === null) return true;
+  if (Array.isArray(value)) return value.every(isWellFormed);
+  return Object.entries(value).every(([name, member]) => name.isWellFormed() && isWellFormed(member));
 }
 
 function nestsWithin(value: unknown, levels: number): boolean {
