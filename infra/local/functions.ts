@@ -11,6 +11,8 @@ interface FunctionDefinition {
   readonly timeoutSeconds: number;
   /** In response-streaming form; the others return what they answer. */
   readonly streams?: true;
+  /** Called by the schedule. */
+  readonly everyMinute?: true;
   /** The queue that feeds it. */
   readonly queue?: {
     readonly name: QueueName;
@@ -31,7 +33,8 @@ export const functionDefinitions = {
     timeoutSeconds: 60,
     queue: { name: 'projection', batchSize: 10, maximumConcurrency: 5 },
   },
-  sweeper: { timeoutSeconds: 60 },
+  sweeper: { timeoutSeconds: 60, everyMinute: true },
+  ceiling: { timeoutSeconds: 300, everyMinute: true },
   delivery: { timeoutSeconds: 120, queue: { name: 'outbox', batchSize: 1, maximumConcurrency: 20 } },
   'outbox-dead-letter': {
     timeoutSeconds: 60,

@@ -240,7 +240,10 @@ async function startPollers(
     const source = { endpoint: queues.endpoint, queue: queues.queues[queue] };
     return [mapQueue({ ...source, ...limits, target: invocable(name), onError })];
   });
-  return [projector, ...mapped, schedule(invocable('sweeper'), sweepMs, onError)];
+  const scheduled = functionNames
+    .filter((name) => 'everyMinute' in functionDefinitions[name])
+    .map((name) => schedule(invocable(name), sweepMs, onError));
+  return [projector, ...mapped, ...scheduled];
 }
 
 /**

@@ -85,6 +85,8 @@ export const keys = {
   profile: (profile: string): Key => ({ pk: 'profile', sk: profile }),
   provider: (provider: string): Key => ({ pk: 'provider', sk: provider }),
   settings: (): Key => ({ pk: 'settings', sk: 'global' }),
+  /** registry: how far an administrator's tightening has come. */
+  ceilingJob: (): Key => ({ pk: 'job', sk: 'ceiling' }),
   dataKey: (client: string, purpose: string, epoch: string): Key => ({
     pk: `key#${client}#${purpose}`,
     sk: epoch,
