@@ -482,9 +482,8 @@ describe('decodeParams takes', () => {
     expect(partOf({ text: '' })).toStrictEqual({ text: '' });
   });
 
-  test('data nested 64 levels, and half a character in a text', () => {
+  test('data nested 64 levels', () => {
     expect(partOf({ data: nested(64) })).toEqual({ data: nested(64) });
-    expect(partOf({ text: 'a\ud800' })).toEqual({ text: 'a\ud800' });
   });
 
   test('names of object internals as what they are: unknown fields, or plain members of data', () => {

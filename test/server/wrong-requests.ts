@@ -139,6 +139,16 @@ const versions: WrongRequest[] = [
 ];
 
 const bodies: WrongRequest[] = [
+  {
+    name: 'a number beyond a double in data',
+    body: JSON.stringify({ ...send, params: { message: message('', { parts: [{ data: '?' }] }) } }).replace(
+      '"?"',
+      '1e400',
+    ),
+    id: 1,
+    field: 'message.parts[0].data',
+    ...INVALID_PARAMS,
+  },
   ...[
     'text/plain',
     'text/html',
@@ -248,6 +258,9 @@ const sends: Omit<WrongRequest, 'method'>[] = [
       withMessage({ parts: [{ text: 'a' }, { raw: 'é' }] }),
       'message.parts[1].raw',
     ],
+    ['text of half a character', withPart({ text: 'a\ud800' }), 'message.parts[0].text'],
+    ['data with half a character in a name', withPart({ data: { '\udc00': 1 } }), 'message.parts[0].data'],
+    ['metadata with half a character', withMessage({ metadata: { a: ['\ud800'] } }), 'message.metadata'],
     ['E06 a file part of 0.3 alone', withPart({ kind: 'file', file: { bytes: 'aGk=' } }), 'message.parts'],
     [
       '101 parts',
