@@ -5,8 +5,8 @@
 export const LABELS = [
   'TEXT',
   'SECRET',
-  'CARD',
   'IBAN',
+  'CARD',
   'EMAIL',
   'PHONE',
   'IP',
