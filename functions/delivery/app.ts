@@ -1,8 +1,7 @@
 import middy from '@middy/core';
 import { createGuard } from '../../shared/guard/index.ts';
-import { deliver, wake } from '../../shared/push/deliver.ts';
+import { deliver } from '../../shared/push/deliver.ts';
 import { outboxMessageOf } from '../../shared/push/message.ts';
-import { deliverRetry } from '../../shared/push/retry.ts';
 import type { DeliveryServices } from '../../shared/push/services.ts';
 import { nameOf } from '../../shared/runs/recover.ts';
 import { composeTasks, type Seams } from '../../shared/runtime/compose.ts';
@@ -37,8 +36,7 @@ export function createHandler(variables: Readonly<Record<string, string | undefi
       event,
       outboxMessageOf,
       async (message) => {
-        if (!message.retry) await deliver(services, message, until);
-        else await retryUntil(services, { ...message, retry: message.retry }, until);
+        await deliver(services, message, until);
         return 'done';
       },
       ({ task }, error) => services.log.error('a delivery failed', { task, error: nameOf(error) }),
@@ -46,17 +44,4 @@ export function createHandler(variables: Readonly<Record<string, string | undefi
     tasks.flush();
     return answer;
   });
-}
-
-async function retryUntil(
-  services: DeliveryServices,
-  message: Parameters<typeof deliverRetry>[1],
-  until: number,
-): Promise<void> {
-  for (;;) {
-    const next = await deliverRetry(services, message);
-    if (next === undefined) return;
-    const now = services.clock.now();
-    if (next > now || now + 20_000 > until) return wake(services, message, next - now);
-  }
 }

@@ -1,156 +1,155 @@
 import type { Outcome } from '../guard/index.ts';
 import { lastIndex } from '../journal/events.ts';
-import type { StreamResponse } from '../protocol/index.ts';
 import { nameOf } from '../runs/recover.ts';
 import { keys } from '../storage/keys.ts';
 import { type Head, type Revision, revisionOf } from '../tasks/formats.ts';
 import { readHead } from '../tasks/read-head.ts';
-import { EXCHANGE_MS, eventAt, noteAttempt, post } from './attempt.ts';
-import { type Config, type ConfigSecret, configOf, jobOf, MAX_ATTEMPTS } from './formats.ts';
+import {
+  deliveryOf,
+  EXCHANGE_MS,
+  LEASE_MS,
+  type Made,
+  noteAttempt,
+  type Prepared,
+  prepare,
+} from './attempt.ts';
+import { type Config, configOf, type Delivery, type Job, jobOf } from './formats.ts';
 import { halt } from './halt.ts';
-import { judge, type Verdict } from './outcome.ts';
+import { judge } from './outcome.ts';
 import { readConfig } from './read-config.ts';
-import { openSecret } from './secret.ts';
+import { deliverRetry } from './retry.ts';
 import type { DeliveryServices, OutboxMessage } from './services.ts';
-import { endJob, expire, type Position, type Settlement, settle, unchanged } from './settle.ts';
+import { areSpent, LAST_CALL_MS, type Position, passOver, type Settlement, settle } from './settle.ts';
+import { configUpdate, endJob, RELEASE, standingChanges } from './standing.ts';
+import { type Next, waitFor, wake } from './wake.ts';
 
-/** Longer than an exchange: while it holds, no other worker of this config begins. */
-const LEASE_MS = EXCHANGE_MS + 15_000;
 /** What one event may take at most; a worker that has less left hands over. */
 const EVENT_MS = EXCHANGE_MS + 5_000;
 
-type Next = 'again' | 'rest' | { readonly wakeAt: number };
-
 /**
  * Delivers what a config has due, event by event, in order (design §6, P7): one request in flight, each attempt begun by
- * one conditional write on the config. Ends when nothing is due, or hands over before `until` (epoch ms).
+ * one conditional write on the config. Ends when nothing is due, or hands over before `until` (epoch ms). A message
+ * for an operator's retry delivers that one instead.
  */
 export async function deliver(
   services: DeliveryServices,
   message: OutboxMessage,
   until: number,
 ): Promise<void> {
-  const { task, config } = message;
+  const { retry } = message;
   for (;;) {
-    if (services.clock.now() + EVENT_MS > until) return wake(services, message, 0);
-    const next = await deliverNext(services, task, config);
+    const now = services.clock.now();
+    if (now + EVENT_MS > until) return wake(services, message, { wakeAt: now });
+    const next = retry
+      ? await deliverRetry(services, { ...message, retry })
+      : await deliverNext(services, message);
     if (next === 'rest') return;
-    if (next !== 'again') return wake(services, message, next.wakeAt - services.clock.now());
+    if (next !== 'again') return wake(services, message, next);
   }
 }
 
-/** Queue delays end at 15 minutes; who wakes early reads the due time and waits again. */
-export function wake(services: Pick<DeliveryServices, 'outboxQueue'>, message: OutboxMessage, ms: number) {
-  return services.outboxQueue.send(message, Math.min(900, Math.max(0, Math.ceil(ms / 1000))));
+/** A config's next event with the job it is of. */
+interface Turn {
+  readonly config: Config;
+  readonly job: Job;
 }
 
-async function deliverNext(services: DeliveryServices, task: string, id: string): Promise<Next> {
-  const now = services.clock.now();
-  const config = await readConfig(services, task, id);
+async function deliverNext(services: DeliveryServices, message: OutboxMessage): Promise<Next> {
+  const config = await readConfig(services, message.task, message.config);
   if (config?.state !== 'active') return 'rest';
-  if (config.lease && config.lease.until > now) return { wakeAt: config.lease.until };
-  if (config.notBefore !== undefined && config.notBefore > now) return { wakeAt: config.notBefore };
-
-  const position = await findPosition(services, config);
-  if (!position) return 'rest';
-  if (position.job.state !== 'open') return apply(services, position, expire(position));
-  if (now >= position.job.deadline) return apply(services, position, expire(position));
-  const most = config.single ? 1 : MAX_ATTEMPTS;
-  if (config.attempts >= most) return apply(services, position, settle(position, { kind: 'retry' }, now, 0));
-  return attempt(services, position);
-}
-
-/** The job exactly at the config's progress, and its journal entry; one that is not visible yet will be woken for. */
-async function findPosition(services: DeliveryServices, config: Config): Promise<Position | undefined> {
-  const { task, id, progress } = config;
-  const [job, entry] = await services.store.getMany([
-    { table: 'outbox', key: keys.pushJob(task, id, progress.revision) },
-    { table: 'view', key: keys.journal(task, progress.revision) },
-  ]);
-  if (!job) return undefined;
-  return { config, job: jobOf(job), last: entry ? lastIndex(revisionOf(entry)) : 0 };
-}
-
-async function attempt(services: DeliveryServices, position: Position): Promise<Next> {
-  const { config } = position;
-  const item = await services.store.get('view', keys.journal(config.task, config.progress.revision), {
-    consistent: true,
-  });
-  const head = await readHead(services, config.task);
-  // Job before journal entry: a transaction's items become visible one by one. Without a head there is nothing to tell.
-  if (!head) return 'rest';
-  if (!item) return { wakeAt: services.clock.now() + 1_000 };
-  const entry: Revision = revisionOf(item);
-  const prepared = await prepare(services, position, head, entry);
-  if (prepared.verdict) {
-    const settlement = settle(position, prepared.verdict, services.clock.now(), 0);
-    return apply(services, position, settlement, prepared.refusal);
-  }
-  const { secret, event } = prepared;
-
-  const begun = await begin(services, config);
-  if (!begun) return 'again';
-  const outcome = await post(services, begun, secret, event, config.progress);
   const now = services.clock.now();
-  const verdict = judge(outcome, now);
-  const at = { at: begun.lease!.until - LEASE_MS, progress: config.progress, number: begun.attempts };
-  const settled = { ...position, config: begun };
-  const next = await apply(
-    services,
-    settled,
-    settle(settled, verdict, now, services.random.fraction()),
-    outcome,
-  );
-  await noteAttempt(services, begun, outcome, at).catch((error: unknown) =>
-    services.log.warn('an attempt could not be noted', { task: config.task, error: nameOf(error) }),
-  );
+  if (config.lease && config.lease.until > now) return { wakeAt: config.lease.until };
+  const { standing, revision } = config;
+  if (standing.notBefore !== undefined && standing.notBefore > now)
+    return waitFor(message, standing.notBefore);
+
+  // Exactly the job after the config's progress; what is not visible yet wakes when it is.
+  const [jobItem, entryItem] = await services.store.getMany([
+    { table: 'outbox', key: keys.pushJob(config.task, config.id, revision) },
+    { table: 'view', key: keys.journal(config.task, revision) },
+  ]);
+  if (!jobItem) return 'rest';
+  const turn: Turn = { config, job: jobOf(jobItem) };
+  const { state, deadline } = turn.job;
+  if (state !== 'open') return apply(services, turn, passOver(state, standing.single));
+  if (now >= deadline) return apply(services, turn, passOver('expired', standing.single));
+  const head = await readHead(services, config.task);
+  // Purged: there is nothing to tell any more.
+  if (!head) return 'rest';
+  // A transaction's items become visible one by one; and while a view is rebuilt, its journal is not there.
+  if (!entryItem) return { wakeAt: now + 1_000 };
+  const entry = revisionOf(entryItem);
+  const position: Position = { standing, deadline, last: lastIndex(entry) };
+  // Begun eight times, and nobody lived to say how the last one went.
+  if (areSpent(standing)) return apply(services, turn, settle(position, { kind: 'retry' }, now, 0));
+  return attempt(services, turn, position, { head, entry });
+}
+
+async function attempt(
+  services: DeliveryServices,
+  turn: Turn,
+  position: Position,
+  of: { readonly head: Head; readonly entry: Revision },
+): Promise<Next> {
+  const { config, job } = turn;
+  const { index, single } = position.standing;
+  const { clock } = services;
+  let prepared: Prepared;
+  try {
+    prepared = await prepare(services, config, { ...of, index });
+  } catch (error) {
+    // Read again until shortly before its deadline; then those behind it have their turn.
+    if (clock.now() < job.deadline - LAST_CALL_MS) throw error;
+    const about = { task: config.task, config: config.id, error: nameOf(error) };
+    services.log.error('an event was given up because it could not be read', about);
+    return apply(services, turn, settle(position, { kind: 'failed' }, clock.now(), 0));
+  }
+  if (prepared.kind === 'removed') return apply(services, turn, settle(position, prepared, clock.now(), 0));
+  if (prepared.kind === 'refused') {
+    const settlement = settle(position, prepared.verdict, clock.now(), 0);
+    return apply(services, turn, settlement, prepared.outcome);
+  }
+  const at = clock.now();
+  if (at >= job.deadline) return apply(services, turn, passOver('expired', single));
+
+  const begun = await begin(services, config, at);
+  if (!begun) return 'again';
+  const until = at + LEASE_MS;
+  // Frozen since: with what is left of the lease an exchange could outlive it.
+  if (clock.now() > until - EXCHANGE_MS) return { wakeAt: until };
+  const outcome = await services.guard.request(prepared.call);
+  const now = clock.now();
+  const { standing, revision } = begun;
+  const made: Made = { config, revision, index, number: standing.attempts, at, outcome };
+  // Frozen meanwhile: whoever has the lease now says how the job goes on.
+  const next =
+    now < until
+      ? await applyMade(services, { config: begun, job }, { ...position, standing }, made)
+      : 'again';
+  await noteAttempt(services, made);
   return next;
 }
 
-/** Everything that can fail by our own fault comes before the attempt begins, and uses none. */
-async function prepare(
+async function applyMade(
   services: DeliveryServices,
+  turn: Turn,
   position: Position,
-  head: Head,
-  entry: Revision,
-): Promise<
-  | { readonly verdict: Verdict; readonly refusal?: Outcome }
-  | { readonly verdict?: undefined; readonly secret: ConfigSecret; readonly event: StreamResponse }
-> {
-  const { config } = position;
-  const secret = await openSecret(services.sealer, config);
-  const text = services.guard.checkText(secret.url, await services.policyOf(config.client));
-  if (text.verdict === 'refuse') {
-    const verdict: Verdict = { kind: 'stop', reason: 'address_refused' };
-    return { verdict, refusal: { kind: 'refused', rule: text.rule } };
-  }
-  const event = await eventAt(services, head, entry, config.progress.index);
-  // Removed meanwhile: passed over, as if delivered; the state update behind it is sent (P9).
-  if (event === 'removed') return { verdict: { kind: 'delivered' } };
-  return { secret, event };
+  made: Made,
+): Promise<Next> {
+  const now = services.clock.now();
+  const settlement = settle(position, judge(made.outcome, now), now, services.random.fraction());
+  return apply(services, turn, settlement, made.outcome, deliveryOf(made, now));
 }
 
 /** Lease and attempt in one write, on the condition that nothing of the config changed. `undefined`: read again. */
-async function begin(services: DeliveryServices, config: Config): Promise<Config | undefined> {
-  const now = services.clock.now();
+async function begin(services: DeliveryServices, config: Config, at: number): Promise<Config | undefined> {
   const token = Buffer.from(services.random.bytes(12)).toString('base64url');
-  const outcome = await services.store.write({
-    kind: 'update',
-    table: 'outbox',
-    key: keys.pushConfig(config.task, config.id),
-    changes: { set: { lease: token, until: now + LEASE_MS, attempts: config.attempts + 1 } },
-    when: [
-      ...unchanged(config),
-      config.lease
-        ? { attribute: 'lease', is: '=', value: config.lease.token }
-        : { attribute: 'lease', is: 'absent' },
-    ],
-  });
+  const changes = { lease: token, until: at + LEASE_MS, attempts: config.standing.attempts + 1 };
+  const outcome = await services.store.write(configUpdate(config, { set: changes }));
   const item = outcome.kind === 'done' ? outcome.item : outcome.items[0];
   const found = item && configOf(item);
-  // Also a write of ours whose answer was lost; a worker that was frozen since then sends nothing any more.
-  if (found?.lease?.token !== token) return undefined;
-  return services.clock.now() < found.lease.until - EXCHANGE_MS ? found : undefined;
+  // Also a write of ours whose answer was lost.
+  return found?.lease?.token === token ? found : undefined;
 }
 
 /**
@@ -159,31 +158,33 @@ async function begin(services: DeliveryServices, config: Config): Promise<Config
  */
 async function apply(
   services: DeliveryServices,
-  position: Position,
+  { config, job }: Turn,
   settlement: Settlement,
   outcome?: Outcome,
+  delivery?: Delivery,
 ): Promise<Next> {
-  const { config, job } = position;
-  if (settlement.ended && job.state === 'open') {
-    await services.store.write(endJob(job, settlement.ended, services.clock.now()));
-    services.metrics.count('PushJobEnded', 1, { state: settlement.ended });
-  }
-  if (settlement.halt) {
-    await halt(services, config, settlement, outcome);
+  if (settlement.kind === 'halt') {
+    await halt(services, config, job, settlement, outcome);
     return 'rest';
   }
-  await services.store.write({
-    kind: 'update',
-    table: 'outbox',
-    key: keys.pushConfig(config.task, config.id),
-    changes: settlement.changes,
-    when: [
-      ...unchanged(config),
-      config.lease
-        ? { attribute: 'lease', is: '=', value: config.lease.token }
-        : { attribute: 'lease', is: 'absent' },
-    ],
-  });
-  if (settlement.wakeAt !== undefined) return { wakeAt: settlement.wakeAt };
-  return 'again';
+  if (settlement.kind === 'job-ended') {
+    const { state, single } = settlement;
+    if (job.state === 'open') {
+      const ended = state === 'delivered' ? delivery : undefined;
+      await services.store.write(endJob(job, state, services.clock.now(), ended));
+      services.metrics.count('PushJobEnded', 1, { state });
+    }
+    await services.store.write(
+      configUpdate(config, {
+        set: { rev: config.revision + 1, index: 0, attempts: 0, single },
+        remove: [...RELEASE, 'notBefore', 'spoiled'],
+      }),
+    );
+    return 'again';
+  }
+  const { set, remove = [] } = standingChanges(config.standing.index, settlement);
+  await services.store.write(
+    configUpdate(config, { ...(set ? { set } : {}), remove: [...RELEASE, ...remove] }),
+  );
+  return settlement.kind === 'wait' ? { wakeAt: settlement.until, due: true } : 'again';
 }

@@ -1,5 +1,5 @@
 import { keys } from '../storage/keys.ts';
-import type { StoredItem } from '../storage/port.ts';
+import type { Item, StoredItem } from '../storage/port.ts';
 import { FormatError, given } from '../tasks/formats.ts';
 
 /** Stored formats of the outbox (design §6). URL, token and credentials stand sealed in one value. */
@@ -23,10 +23,18 @@ export interface ConfigSecret {
   readonly credentials?: string;
 }
 
-/** The next event to deliver: everything before it was delivered or given up. */
-export interface Progress {
-  readonly revision: number;
+/** How far the events of one job have come. */
+export interface Standing {
+  /** The next event: those before it were delivered or given up. */
   readonly index: number;
+  /** Of that event, begun, crashed ones included. */
+  readonly attempts: number;
+  /** Behind an exhausted event each one gets a single attempt until one succeeds. */
+  readonly single: boolean;
+  /** Some event of the job was given up. */
+  readonly spoiled?: JobEnd;
+  /** No attempt before this, epoch ms. */
+  readonly notBefore?: number;
 }
 
 export interface Config {
@@ -40,22 +48,27 @@ export interface Config {
   readonly reason?: HaltReason;
   /** Raised by pause, resume, purge and scrub: an attempt prepared before starts no more. */
   readonly generation: number;
-  readonly progress: Progress;
-  /** Of the event at `progress`, begun, crashed ones included. */
-  readonly attempts: number;
-  /** Behind an exhausted event each one gets a single attempt until one succeeds. */
-  readonly single: boolean;
-  /** Some event of the job at `progress` was given up. */
-  readonly spoiled?: JobState;
-  /** No attempt before this, epoch ms. */
-  readonly notBefore?: number;
+  /** Its next job; those before it ended. */
+  readonly revision: number;
+  /** Of that job. */
+  readonly standing: Standing;
   readonly lease?: { readonly token: string; readonly until: number };
   readonly epoch: string;
   readonly salt: Uint8Array;
   readonly sealed: Uint8Array;
 }
 
-export type JobState = 'open' | 'delivered' | 'exhausted' | 'failed' | 'expired' | 'superseded';
+export type JobEnd = 'delivered' | 'exhausted' | 'failed' | 'expired' | 'superseded';
+export type JobState = 'open' | JobEnd;
+
+/** An attempt that delivered; times in ms. */
+export interface Delivery {
+  readonly at: number;
+  readonly index: number;
+  readonly number: number;
+  readonly status: number;
+  readonly ms: number;
+}
 
 export interface Job {
   readonly task: string;
@@ -65,21 +78,11 @@ export interface Job {
   /** Epoch ms. */
   readonly deadline: number;
   readonly endedAt?: number;
+  /** The attempt that delivered its last event. */
+  readonly delivery?: Delivery;
   readonly due?: string;
-  /** Of an operator's retry only: its id, next event, attempts. */
-  readonly retry?: { readonly id: string; readonly index: number; readonly attempts: number };
-}
-
-/** One attempt that did not deliver: no body, no credential, no address. */
-export interface Attempt {
-  readonly at: number;
-  readonly revision: number;
-  readonly index: number;
-  readonly number: number;
-  /** Class of the outcome. */
-  readonly class: string;
-  readonly status?: number;
-  readonly milliseconds: number;
+  /** Of an operator's retry only: a job stands where its config says. */
+  readonly retry?: { readonly id: string; readonly standing: Standing };
 }
 
 export function configItem(config: Config): StoredItem {
@@ -90,10 +93,8 @@ export function configItem(config: Config): StoredItem {
     created: config.createdAt,
     state: config.state,
     generation: config.generation,
-    rev: config.progress.revision,
-    index: config.progress.index,
-    attempts: config.attempts,
-    single: config.single,
+    rev: config.revision,
+    ...standingItem(config.standing),
     epoch: config.epoch,
     salt: config.salt,
     sealed: config.sealed,
@@ -110,17 +111,14 @@ export function configOf(item: StoredItem): Config {
     createdAt: Number(item['created']),
     state: item['state'] as ConfigState,
     generation: Number(item['generation']),
-    progress: { revision: Number(item['rev']), index: Number(item['index']) },
-    attempts: Number(item['attempts']),
-    single: item['single'] === true,
+    revision: Number(item['rev']),
+    standing: standingOf(item),
     epoch: String(item['epoch']),
     salt: item['salt'] as Uint8Array,
     sealed: item['sealed'] as Uint8Array,
     ...given({
       haltedAt: item['halted'] as number | undefined,
       reason: item['reason'] as HaltReason | undefined,
-      spoiled: item['spoiled'] as JobState | undefined,
-      notBefore: item['notBefore'] as number | undefined,
     }),
     ...(lease === undefined ? {} : { lease: { token: lease, until: Number(item['until']) } }),
   };
@@ -135,7 +133,7 @@ export function jobItem(job: Job): StoredItem {
     v: PUSH_FORMAT,
     state: job.state,
     deadline: job.deadline,
-    ...(job.retry ? { index: job.retry.index, attempts: job.retry.attempts } : {}),
+    ...(job.retry ? standingItem(job.retry.standing) : {}),
     ...(job.due ? { ds: keys.dueShard(`${job.task}#${job.config}`), da: job.due } : {}),
   };
 }
@@ -149,9 +147,30 @@ export function jobOf(item: StoredItem): Job {
     revision: Number(revision),
     state: item['state'] as JobState,
     deadline: Number(item['deadline']),
-    ...given({ endedAt: item['ended'] as number | undefined, due: item['da'] as string | undefined }),
-    ...(retry === undefined
-      ? {}
-      : { retry: { id: retry, index: Number(item['index']), attempts: Number(item['attempts']) } }),
+    ...given({
+      endedAt: item['ended'] as number | undefined,
+      delivery: item['delivery'] as unknown as Delivery | undefined,
+      due: item['da'] as string | undefined,
+    }),
+    ...(retry === undefined ? {} : { retry: { id: retry, standing: standingOf(item) } }),
+  };
+}
+
+/** Before the first attempt of the first event. */
+export const UNTRIED: Standing = { index: 0, attempts: 0, single: false };
+
+function standingItem({ index, attempts, single }: Standing): Item {
+  return { index, attempts, single };
+}
+
+function standingOf(item: StoredItem): Standing {
+  return {
+    index: Number(item['index']),
+    attempts: Number(item['attempts']),
+    single: item['single'] === true,
+    ...given({
+      spoiled: item['spoiled'] as JobEnd | undefined,
+      notBefore: item['notBefore'] as number | undefined,
+    }),
   };
 }

@@ -1,10 +1,10 @@
 import { isTerminal, type TaskPushNotificationConfig } from '../protocol/index.ts';
 import { keys } from '../storage/keys.ts';
 import type { Action, Value } from '../storage/port.ts';
-import { type ConfigRef, type Head, liveHead } from '../tasks/formats.ts';
+import type { ConfigRef, Head } from '../tasks/formats.ts';
 import { readHead } from '../tasks/read-head.ts';
 import type { TaskServices } from '../tasks/services.ts';
-import { type Config, type ConfigSecret, configItem, configOf, MAX_CONFIGS } from './formats.ts';
+import { type Config, type ConfigSecret, configItem, configOf, MAX_CONFIGS, UNTRIED } from './formats.ts';
 import { openSecret, sealSecret, secretOf, shownConfig } from './secret.ts';
 
 /** A config that is about to be written together with something else. */
@@ -37,9 +37,8 @@ export async function prepareConfig(
     createdAt: services.clock.now(),
     state: 'active',
     generation: 1,
-    progress: { revision: fence + 1, index: 0 },
-    attempts: 0,
-    single: false,
+    revision: fence + 1,
+    standing: UNTRIED,
     ...(await sealSecret(services.sealer, { client, task, id }, secret)),
   };
   return {
@@ -58,7 +57,10 @@ export type CreatedConfig =
   | { readonly kind: 'created'; readonly config: TaskPushNotificationConfig }
   | { readonly kind: 'unknown' | 'terminal' | 'too-many' | 'id-taken' };
 
+/** How often a change that loses a race reads the head anew. */
 const TRIES = 12;
+/** Pauses between reads of a config that its head names and that is not visible yet, ms. */
+const READ_AGAIN = [20, 50, 100, 200, 400];
 
 /**
  * Registers a webhook for a task of this client: one transaction on the head, which fixes the fence (P3) and holds the
@@ -69,29 +71,25 @@ export async function createConfig(
   client: string,
   wanted: TaskPushNotificationConfig & { readonly taskId: string },
 ): Promise<CreatedConfig> {
-  let head = await readHead(services, wanted.taskId);
   for (let tries = 0; tries < TRIES; tries++) {
-    if (!head || head.client !== client) return { kind: 'unknown' };
+    const found = await readOwn(services, client, wanted.taskId);
+    if (!found) return { kind: 'unknown' };
+    const { head, configs } = found;
     if (isTerminal(head.state)) return { kind: 'terminal' };
-    const known = await readConfigs(services, head);
-    const same = wanted.id ? known.find(({ secret }) => secret.name === wanted.id) : undefined;
+    const same = wanted.id ? configs.find(({ secret }) => secret.name === wanted.id) : undefined;
     if (same) {
       const identical = JSON.stringify(secretOf(wanted, same.secret.name)) === JSON.stringify(same.secret);
       return identical
         ? { kind: 'created', config: shownConfig(head.task, same.secret) }
         : { kind: 'id-taken' };
     }
-    if (known.length >= MAX_CONFIGS) return { kind: 'too-many' };
+    if (configs.length >= MAX_CONFIGS) return { kind: 'too-many' };
     const prepared = await prepareConfig(services, head.task, client, head.revision, wanted);
     const outcome = await services.store.transact(
       [configsUpdate(head, [...head.configs, prepared.ref]), prepared.action],
       services.random.uuid(),
     );
     if (outcome.kind === 'done') return { kind: 'created', config: prepared.shown };
-    const found = liveHead(outcome.items[0]);
-    if (found?.configs.some((ref) => ref.id === prepared.ref.id))
-      return { kind: 'created', config: prepared.shown };
-    head = found ?? (await readHead(services, wanted.taskId));
   }
   throw new Error('the configs of the task changed too often');
 }
@@ -106,21 +104,20 @@ export async function deleteConfig(
   task: string,
   name: string,
 ): Promise<'deleted' | undefined> {
-  let head = await readHead(services, task);
   for (let tries = 0; tries < TRIES; tries++) {
-    if (!head || head.client !== client) return undefined;
-    const found = (await readConfigs(services, head)).find(({ secret }) => secret.name === name);
+    const own = await readOwn(services, client, task);
+    if (!own) return undefined;
+    const found = own.configs.find(({ secret }) => secret.name === name);
     if (!found) return 'deleted';
-    const left = head.configs.filter((ref) => ref.id !== found.config.id);
+    const left = own.head.configs.filter((ref) => ref.id !== found.config.id);
     const outcome = await services.store.transact(
       [
-        configsUpdate(head, left, 'any'),
+        configsUpdate(own.head, left, 'any'),
         { kind: 'delete', table: 'outbox', key: keys.pushConfig(task, found.config.id) },
       ],
       services.random.uuid(),
     );
     if (outcome.kind === 'done') return 'deleted';
-    head = liveHead(outcome.items[0]) ?? (await readHead(services, task));
   }
   throw new Error('the configs of the task changed too often');
 }
@@ -131,9 +128,8 @@ export async function listConfigs(
   client: string,
   task: string,
 ): Promise<readonly TaskPushNotificationConfig[] | undefined> {
-  const head = await readHead(services, task);
-  if (!head || head.client !== client) return undefined;
-  return (await readConfigs(services, head)).map(({ secret }) => shownConfig(task, secret));
+  const own = await readOwn(services, client, task);
+  return own?.configs.map(({ secret }) => shownConfig(task, secret));
 }
 
 /**
@@ -158,20 +154,41 @@ export function configsUpdate(
   };
 }
 
-async function readConfigs(
-  services: TaskServices,
-  head: Head,
-): Promise<readonly { readonly config: Config; readonly secret: ConfigSecret }[]> {
+interface Own {
+  readonly head: Head;
+  readonly configs: readonly { readonly config: Config; readonly secret: ConfigSecret }[];
+}
+
+/**
+ * The head of a task of this client with all configs that it names, and the stopped ones. A transaction's items become
+ * visible one by one: a config that the head names and that is not there is being made or taken away, and is read again,
+ * else it would be counted and deleted as if it did not exist.
+ */
+async function readOwn(services: TaskServices, client: string, task: string): Promise<Own | undefined> {
+  for (let again = 0; ; again++) {
+    const head = await readHead(services, task);
+    if (!head || head.client !== client) return undefined;
+    const configs = await readConfigs(services, task);
+    if (head.configs.every(({ id }) => configs.some((config) => config.id === id))) {
+      return { head, configs: await Promise.all(configs.map((config) => opened(services, config))) };
+    }
+    const pause = READ_AGAIN[again];
+    if (pause === undefined) throw new Error('a config of the task could not be read');
+    await services.clock.sleep(pause);
+  }
+}
+
+/** Oldest first. */
+async function readConfigs(services: TaskServices, task: string): Promise<readonly Config[]> {
   const page = await services.store.query({
     table: 'outbox',
-    partition: keys.pushConfig(head.task, '').pk,
+    partition: keys.pushConfig(task, '').pk,
     sort: { prefix: keys.pushConfigPrefix },
     consistent: true,
   });
-  const configs = page.items
-    .map(configOf)
-    .sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1));
-  return Promise.all(
-    configs.map(async (config) => ({ config, secret: await openSecret(services.sealer, config) })),
-  );
+  return page.items.map(configOf).sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1));
+}
+
+async function opened(services: TaskServices, config: Config) {
+  return { config, secret: await openSecret(services.sealer, config) };
 }

@@ -1,7 +1,8 @@
 import { keys } from '../storage/keys.ts';
 import type { Action } from '../storage/port.ts';
+import { DUE_AHEAD_MS } from '../tasks/commit.ts';
 import type { StateServices } from '../tasks/services.ts';
-import { type Config, configOf, DEADLINE_MS, jobItem, jobOf, MAX_ATTEMPTS } from './formats.ts';
+import { type Config, configOf, DEADLINE_MS, jobItem, jobOf, UNTRIED } from './formats.ts';
 import { readConfig } from './read-config.ts';
 import type { OutboxServices } from './services.ts';
 
@@ -55,7 +56,10 @@ export async function listOfTask(
   return page.items.map((item) => show(configOf(item)));
 }
 
-/** One config with its jobs and the attempts that did not deliver. */
+/**
+ * One config with its jobs and their attempts, oldest first. An attempt that delivered is shown where it was its job's
+ * last; of artifact updates before that only those that did not deliver.
+ */
 export async function showConfig(
   services: Pick<StateServices, 'store'>,
   task: string,
@@ -73,33 +77,54 @@ export async function showConfig(
     });
     return page.items;
   };
-  const jobs = [...(await under(keys.pushJobPrefix(config))), ...(await under(keys.pushRetryPrefix(config)))];
-  const attempts = await under(keys.pushAttemptPrefix(config));
+  const items = [
+    ...(await under(keys.pushJobPrefix(config))),
+    ...(await under(keys.pushRetryPrefix(config))),
+  ];
+  const jobs = items.map(jobOf);
+  const noted = (await under(keys.pushAttemptPrefix(config))).map(({ sk, ...note }) => ({
+    at: Number(sk.split('#')[2]),
+    event: `${note['rev']}.${note['index']}`,
+    number: Number(note['number']),
+    class: String(note['class']),
+    status: note['status'] as number | undefined,
+    milliseconds: Number(note['ms']),
+  }));
+  const delivered = jobs.flatMap(({ revision, delivery }) =>
+    delivery
+      ? [
+          {
+            at: delivery.at,
+            event: `${revision}.${delivery.index}`,
+            number: delivery.number,
+            class: '2xx',
+            status: delivery.status,
+            milliseconds: delivery.ms,
+          },
+        ]
+      : [],
+  );
   return {
     ...show(found),
-    jobs: jobs.map(jobOf).map((job) => ({
+    jobs: jobs.map((job) => ({
       job: jobName(job),
       revision: job.revision,
       state: job.state,
       deadline: iso(job.deadline),
       endedAt: iso(job.endedAt),
     })),
-    attempts: attempts.map((item) => ({
-      at: iso(Number(item.sk.split('#')[2])),
-      event: `${item['rev']}.${item['index']}`,
-      number: item['number'],
-      class: item['class'],
-      status: item['status'],
-      milliseconds: item['ms'],
-    })),
+    attempts: [...noted, ...delivered]
+      .sort((a, b) => a.at - b.at)
+      .map((attempt) => ({ ...attempt, at: iso(attempt.at) })),
   };
 }
 
 export type Resumption = 'resumed' | 'active' | 'stopped' | 'unknown';
 
 /**
- * Makes a paused config active again; what is held and within its deadline is delivered, in order. `audit` is written
- * with it, and with nothing else.
+ * Makes a paused config active again; what is held and within its deadline is delivered, in order. The event that was
+ * refused has what is left of its eight attempts, also where it was to have a single one. `audit` is written with it, and
+ * with nothing else.
  */
 export async function resumeConfig(
   services: OutboxServices,
@@ -115,7 +140,7 @@ export async function resumeConfig(
     table: 'outbox',
     key: keys.pushConfig(task, id),
     changes: {
-      set: { state: 'active', generation: config.generation + 1 },
+      set: { state: 'active', generation: config.generation + 1, single: false },
       remove: ['reason', 'halted', 'hs', 'ha', 'notBefore'],
     },
     when: [
@@ -166,11 +191,19 @@ export async function retryJob(
     revision,
     state: 'open',
     deadline: now + DEADLINE_MS,
-    due: keys.dueAt(now + 60_000),
-    retry: { id, index: 0, attempts: 0 },
+    due: keys.dueAt(now + DUE_AHEAD_MS),
+    retry: { id, standing: UNTRIED },
   } as const;
   const made: Action = { kind: 'put', table: 'outbox', item: jobItem(retry) };
-  await services.store.transact([made, audit], services.random.uuid());
+  // Only beside its config, as that was read: nothing is written of a task that was purged meanwhile.
+  const beside: Action = {
+    kind: 'check',
+    table: 'outbox',
+    key: keys.pushConfig(task, config),
+    when: [{ attribute: 'state', is: '=', value: 'active' }],
+  };
+  const outcome = await services.store.transact([made, audit, beside], services.random.uuid());
+  if (outcome.kind === 'refused') return retryJob(services, task, config, revision, audit);
   await services.outboxQueue.send({ task, config, retry: { id, revision } });
   return { job: jobName(retry), deadline: iso(retry.deadline)! };
 }
@@ -186,7 +219,7 @@ export function jobName(job: {
 }
 
 function show(config: Config): ShownConfig {
-  const { progress } = config;
+  const { index, attempts, notBefore } = config.standing;
   return {
     config: `${config.task}/${config.id}`,
     client: config.client,
@@ -194,9 +227,9 @@ function show(config: Config): ShownConfig {
     ...(config.reason ? { reason: config.reason } : {}),
     ...(config.haltedAt === undefined ? {} : { since: iso(config.haltedAt)! }),
     createdAt: iso(config.createdAt)!,
-    next: `${progress.revision}.${progress.index}`,
-    attempts: Math.min(config.attempts, MAX_ATTEMPTS),
-    ...(config.notBefore === undefined ? {} : { notBefore: iso(config.notBefore)! }),
+    next: `${config.revision}.${index}`,
+    attempts,
+    ...(notBefore === undefined ? {} : { notBefore: iso(notBefore)! }),
   };
 }
 

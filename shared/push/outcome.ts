@@ -1,6 +1,5 @@
 import type { Outcome } from '../guard/index.ts';
-import type { HaltReason } from './formats.ts';
-import { MAX_ATTEMPTS } from './formats.ts';
+import { type HaltReason, MAX_ATTEMPTS } from './formats.ts';
 
 /** What an attempt means for the event and its config. */
 export type Verdict =
@@ -9,14 +8,15 @@ export type Verdict =
   | { readonly kind: 'pause'; readonly reason: HaltReason }
   | { readonly kind: 'stop'; readonly reason: HaltReason }
   /** Not retried; the event is given up. */
-  | { readonly kind: 'failed' }
-  /** A fault of ours: counts for nothing more than the attempt that began. */
-  | { readonly kind: 'unsent' };
+  | { readonly kind: 'failed' };
 
 /** A receiver may ask for at most this much patience, ms. */
 const MAX_RETRY_AFTER_MS = 600_000;
 
-/** The outcome table of design §6. Pure. */
+/**
+ * The outcome table of design §6. Pure. What came back and is no HTTP answer, or has more than 16 KiB of headers, counts
+ * as any other answer that is not a 2xx: something answered, and it would answer so again.
+ */
 export function judge(outcome: Outcome, now: number): Verdict {
   switch (outcome.kind) {
     case 'response':
@@ -28,12 +28,12 @@ export function judge(outcome: Outcome, now: number): Verdict {
     case 'reset':
     case 'tls-failure':
     case 'dns-failure':
+    // Nobody aborts an attempt; if somebody did, it would be one whose end is unknown.
+    case 'aborted':
       return { kind: 'retry' };
     case 'response-too-large':
     case 'malformed-response':
       return { kind: 'failed' };
-    case 'aborted':
-      return { kind: 'unsent' };
   }
 }
 

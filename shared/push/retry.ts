@@ -1,148 +1,138 @@
+import type { Outcome } from '../guard/index.ts';
 import { lastIndex } from '../journal/events.ts';
 import { keys } from '../storage/keys.ts';
 import type { Action } from '../storage/port.ts';
-import { type Revision, revisionOf } from '../tasks/formats.ts';
+import { type Head, type Revision, revisionOf } from '../tasks/formats.ts';
 import { readHead } from '../tasks/read-head.ts';
-import { EXCHANGE_MS, eventAt, noteAttempt, post } from './attempt.ts';
-import { type Config, type Job, jobOf, MAX_ATTEMPTS } from './formats.ts';
+import { deliveryOf, EXCHANGE_MS, LEASE_MS, type Made, noteAttempt, prepare } from './attempt.ts';
+import { type Config, type Delivery, type Job, type JobEnd, jobOf, type Standing } from './formats.ts';
 import { halt } from './halt.ts';
 import { judge } from './outcome.ts';
 import { readConfig } from './read-config.ts';
-import { openSecret } from './secret.ts';
 import type { DeliveryServices, OutboxMessage } from './services.ts';
-import { endJob, type Position, type Settlement, settle } from './settle.ts';
+import { areSpent, type Position, type Settlement, settle } from './settle.ts';
+import { configUpdate, endJob, jobUpdate, RELEASE, standingChanges } from './standing.ts';
+import { type Next, waitFor } from './wake.ts';
 
-const LEASE_MS = EXCHANGE_MS + 15_000;
+/** An operator's retry with what it is about. */
+interface Turn {
+  readonly config: Config;
+  readonly job: Job;
+  readonly standing: Standing;
+}
 
 /**
- * One attempt of an operator's retry of a job: outside the config's order, but under its lease, so that the config still
- * has one request in flight (design §6). Returns when to come back, epoch ms; `undefined`: it is over.
+ * The next event of an operator's retry of a job: outside the config's order, but under its lease, so that the config
+ * still has one request in flight (design §6).
  */
 export async function deliverRetry(
   services: DeliveryServices,
   message: OutboxMessage & { readonly retry: NonNullable<OutboxMessage['retry']> },
-): Promise<number | undefined> {
-  const { task, retry } = message;
-  const now = services.clock.now();
-  const item = await services.store.get(
-    'outbox',
-    keys.pushRetry(task, message.config, retry.revision, retry.id),
-    {
-      consistent: true,
-    },
-  );
+): Promise<Next> {
+  const { task, config: id, retry } = message;
+  const item = await services.store.get('outbox', keys.pushRetry(task, id, retry.revision, retry.id), {
+    consistent: true,
+  });
   const job = item && jobOf(item);
-  if (!job?.retry || job.state !== 'open') return undefined;
-  const config = await readConfig(services, task, message.config);
-  if (config?.state !== 'active') return giveUp(services, job, 'superseded');
-  if (now >= job.deadline) return giveUp(services, job, 'expired');
-  if (job.retry.attempts >= MAX_ATTEMPTS) return giveUp(services, job, 'exhausted');
-  if (config.lease && config.lease.until > now) return config.lease.until;
-  const entry = await services.store.get('view', keys.journal(task, retry.revision), { consistent: true });
+  if (!job?.retry || job.state !== 'open') return 'rest';
+  const config = await readConfig(services, task, id);
+  if (!config || config.state === 'stopped') return end(services, job, 'superseded');
+  // Held, like every job of a paused config.
+  if (config.state === 'paused') return 'rest';
+  const now = services.clock.now();
+  const { standing } = job.retry;
+  if (now >= job.deadline) return end(services, job, 'expired');
+  if (config.lease && config.lease.until > now) return { wakeAt: config.lease.until };
+  if (standing.notBefore !== undefined && standing.notBefore > now)
+    return waitFor(message, standing.notBefore);
+  const entryItem = await services.store.get('view', keys.journal(task, retry.revision), {
+    consistent: true,
+  });
   const head = await readHead(services, task);
-  if (!head || !entry) return giveUp(services, job, 'superseded');
-  return attemptRetry(services, config, job, head, revisionOf(entry));
+  if (!head) return end(services, job, 'superseded');
+  if (!entryItem) return { wakeAt: now + 1_000 };
+  const entry = revisionOf(entryItem);
+  const turn: Turn = { config, job, standing };
+  const position: Position = { standing, deadline: job.deadline, last: lastIndex(entry) };
+  if (areSpent(standing)) return apply(services, turn, settle(position, { kind: 'retry' }, now, 0));
+  return attempt(services, turn, position, { head, entry });
 }
 
-async function attemptRetry(
+async function attempt(
   services: DeliveryServices,
-  config: Config,
-  job: Job,
-  head: Parameters<typeof eventAt>[1],
-  entry: Revision,
-): Promise<number | undefined> {
-  const { index, attempts } = job.retry!;
-  const progress = { revision: job.revision, index };
-  const secret = await openSecret(services.sealer, config);
-  const event = await eventAt(services, head, entry, index);
-  const last = lastIndex(entry);
-  const track = (made: number): Position => ({
-    config: { ...config, progress, attempts: made, single: false },
-    job,
-    last,
-  });
-  if (event === 'removed') return write(services, job, settle(track(attempts), { kind: 'delivered' }, 0, 0));
-
-  const token = Buffer.from(services.random.bytes(12)).toString('base64url');
-  const now = services.clock.now();
-  const begun = await services.store.transact(
-    begin(config, job, token, now + LEASE_MS),
-    services.random.uuid(),
-  );
-  if (begun.kind === 'refused') return services.clock.now() + 1_000;
-  const outcome = await post(services, config, secret, event, progress);
-  const verdict = judge(outcome, services.clock.now());
-  const settlement = settle(track(attempts + 1), verdict, services.clock.now(), services.random.fraction());
-  const at = { at: now, progress, number: attempts + 1 };
-  await release(services, config, token);
-  if (settlement.halt) {
-    await halt(services, config, settlement, outcome);
-    return giveUp(services, job, 'failed');
+  turn: Turn,
+  position: Position,
+  of: { readonly head: Head; readonly entry: Revision },
+): Promise<Next> {
+  const { config, job } = turn;
+  const { index, attempts } = turn.standing;
+  const { clock } = services;
+  const prepared = await prepare(services, config, { ...of, index });
+  if (prepared.kind !== 'ready') {
+    const verdict = prepared.kind === 'removed' ? prepared : prepared.verdict;
+    const outcome = prepared.kind === 'refused' ? prepared.outcome : undefined;
+    return apply(services, turn, settle(position, verdict, clock.now(), 0), outcome);
   }
-  const next = await write(services, job, settlement);
-  await noteAttempt(services, config, outcome, at);
+  const at = clock.now();
+  if (at >= job.deadline) return end(services, job, 'expired');
+  const lease = {
+    token: Buffer.from(services.random.bytes(12)).toString('base64url'),
+    until: at + LEASE_MS,
+  };
+  const begun = await services.store.transact(begin(turn, lease), services.random.uuid());
+  if (begun.kind === 'refused') return 'again';
+  if (clock.now() > lease.until - EXCHANGE_MS) return { wakeAt: lease.until };
+  const outcome = await services.guard.request(prepared.call);
+  const now = clock.now();
+  const standing = { ...turn.standing, attempts: attempts + 1 };
+  const { revision } = job;
+  const made: Made = { config, revision, index, number: standing.attempts, at, outcome };
+  const settlement = settle({ ...position, standing }, judge(outcome, now), now, services.random.fraction());
+  const held: Turn = { config: { ...config, lease }, job, standing };
+  // Frozen meanwhile: whoever has the lease now says how it goes on.
+  const next =
+    now < lease.until ? await apply(services, held, settlement, outcome, deliveryOf(made, now)) : 'again';
+  await noteAttempt(services, made);
   return next;
 }
 
-function begin(config: Config, job: Job, token: string, until: number): Action[] {
-  const { task, config: id, revision, retry } = job;
+/** Lease and attempt, on the condition that config and retry are what they were. */
+function begin({ config, job, standing }: Turn, lease: NonNullable<Config['lease']>): Action[] {
+  const { index, attempts } = standing;
+  const counted = jobUpdate(job, { set: { attempts: attempts + 1 } });
+  const same = [
+    { attribute: 'index', is: '=', value: index },
+    { attribute: 'attempts', is: '=', value: attempts },
+  ] as const;
   return [
-    {
-      kind: 'update',
-      table: 'outbox',
-      key: keys.pushConfig(task, id),
-      changes: { set: { lease: token, until } },
-      when: [
-        { attribute: 'state', is: '=', value: 'active' },
-        { attribute: 'generation', is: '=', value: config.generation },
-        config.lease
-          ? { attribute: 'lease', is: '=', value: config.lease.token }
-          : { attribute: 'lease', is: 'absent' },
-      ],
-    },
-    {
-      kind: 'update',
-      table: 'outbox',
-      key: keys.pushRetry(task, id, revision, retry!.id),
-      changes: { set: { attempts: retry!.attempts + 1 } },
-      when: [
-        { attribute: 'state', is: '=', value: 'open' },
-        { attribute: 'attempts', is: '=', value: retry!.attempts },
-      ],
-    },
+    configUpdate(config, { set: { lease: lease.token, until: lease.until } }),
+    { ...counted, when: [...counted.when, ...same] },
   ];
 }
 
-async function release(services: DeliveryServices, config: Config, token: string): Promise<void> {
-  await services.store.write({
-    kind: 'update',
-    table: 'outbox',
-    key: keys.pushConfig(config.task, config.id),
-    changes: { remove: ['lease', 'until'] },
-    when: [{ attribute: 'lease', is: '=', value: token }],
-  });
-}
-
-/** The settlement as it concerns the retry's own item. */
-async function write(
+/** Writes how it went, then gives the lease back. */
+async function apply(
   services: DeliveryServices,
-  job: Job,
+  { config, job, standing }: Turn,
   settlement: Settlement,
-): Promise<number | undefined> {
-  if (settlement.ended) return giveUp(services, job, settlement.ended);
-  const index = settlement.changes.set?.['index'];
-  if (index !== undefined) {
-    await services.store.write({
-      kind: 'update',
-      table: 'outbox',
-      key: keys.pushRetry(job.task, job.config, job.revision, job.retry!.id),
-      changes: { set: { index, attempts: 0 } },
-      when: [{ attribute: 'state', is: '=', value: 'open' }],
-    });
+  outcome?: Outcome,
+  delivery?: Delivery,
+): Promise<Next> {
+  if (settlement.kind === 'halt') {
+    await halt(services, config, job, settlement, outcome);
+    return 'rest';
   }
-  return settlement.wakeAt ?? services.clock.now();
+  let next: Next = 'again';
+  if (settlement.kind === 'job-ended') next = await end(services, job, settlement.state, delivery);
+  else await services.store.write(jobUpdate(job, standingChanges(standing.index, settlement)));
+  if (settlement.kind === 'wait') next = { wakeAt: settlement.until, due: true };
+  if (config.lease) await services.store.write(configUpdate(config, { remove: [...RELEASE] }));
+  return next;
 }
 
-async function giveUp(services: DeliveryServices, job: Job, state: Job['state']): Promise<undefined> {
-  await services.store.write(endJob(job, state, services.clock.now()));
+async function end(services: DeliveryServices, job: Job, state: JobEnd, delivery?: Delivery): Promise<Next> {
+  const now = services.clock.now();
+  await services.store.write(endJob(job, state, now, state === 'delivered' ? delivery : undefined));
+  services.metrics.count('PushJobEnded', 1, { state });
+  return 'rest';
 }

@@ -1,145 +1,73 @@
-import { keys } from '../storage/keys.ts';
-import type { Action, Changes, Condition } from '../storage/port.ts';
-import type { Config, HaltReason, Job, JobState, Progress } from './formats.ts';
-import { MAX_ATTEMPTS } from './formats.ts';
+import { type HaltReason, type JobEnd, MAX_ATTEMPTS, type Standing } from './formats.ts';
 import { backoffMs, type Verdict } from './outcome.ts';
 
-/** Where the worker stands: the config under its lease, the job, and the event within it. */
+/** A job as far as the next decision about it goes. */
 export interface Position {
-  readonly config: Config;
-  readonly job: Job;
+  readonly standing: Standing;
   /** Index of the job's last event. */
   readonly last: number;
+  /** Epoch ms. */
+  readonly deadline: number;
 }
 
-/** What an attempt's verdict writes; the lease is given back with it. Pure. */
-export interface Settlement {
-  readonly changes: Changes;
-  /** How the job ends, if it does. */
-  readonly ended?: JobState;
-  /** Whether the worker goes on at once. */
-  readonly goOn: boolean;
-  /** When to come back, epoch ms. */
-  readonly wakeAt?: number;
-  readonly halt?: { readonly state: 'paused' | 'stopped'; readonly reason: HaltReason };
-}
+/** What comes next. */
+export type Settlement =
+  | { readonly kind: 'next-event'; readonly single: boolean; readonly spoiled?: JobEnd }
+  | { readonly kind: 'job-ended'; readonly state: JobEnd; readonly single: boolean }
+  /** The same event again, not before `until`, epoch ms. */
+  | { readonly kind: 'wait'; readonly until: number }
+  /** A paused config holds its job, a stopped one fails it. */
+  | { readonly kind: 'halt'; readonly state: 'paused' | 'stopped'; readonly reason: HaltReason };
 
-const RELEASE = ['lease', 'until'];
+/**
+ * So long before a job's deadline nothing is waited for any more: who waits would leave the events behind untried
+ * (design §6). Time for some 120 events of 15 s, more than a revision with 100 artifacts has.
+ */
+export const LAST_CALL_MS = 30 * 60_000;
 
 /**
  * Design §6: delivered, the next event; to be retried, later, up to eight attempts, then exhausted and each following
- * event gets a single one until one succeeds; paused and stopped, no more; anything else, the event is given up. `now`
- * epoch ms, `fraction` the jitter.
+ * event gets a single one until one succeeds; paused and stopped, no more; anything else, the event is given up.
+ * `removed`: its content is gone, there is nothing to send (P9). `now` epoch ms, `fraction` the jitter. Pure.
  */
-export function settle(position: Position, verdict: Verdict, now: number, fraction: number): Settlement {
-  const { config } = position;
+export function settle(
+  at: Position,
+  verdict: Verdict | { readonly kind: 'removed' },
+  now: number,
+  fraction: number,
+): Settlement {
+  const { single, attempts } = at.standing;
   switch (verdict.kind) {
     case 'delivered':
-      return advance(position, { single: false });
+      return advance(at, false);
+    case 'removed':
+      return advance(at, single);
     case 'failed':
-      return advance(position, { single: config.single, spoiled: 'failed' });
+      return advance(at, single, 'failed');
     case 'retry': {
-      const most = config.single ? 1 : MAX_ATTEMPTS;
-      if (config.attempts >= most) return advance(position, { single: true, spoiled: 'exhausted' });
-      const wakeAt = now + backoffMs(config.attempts, fraction, verdict.retryAfterMs);
-      if (wakeAt >= position.job.deadline) {
-        return {
-          ...keep({ set: { notBefore: position.job.deadline }, remove: RELEASE }),
-          wakeAt: position.job.deadline,
-        };
-      }
-      return { ...keep({ set: { notBefore: wakeAt }, remove: RELEASE }), wakeAt };
+      if (areSpent(at.standing)) return advance(at, true, 'exhausted');
+      const until = now + backoffMs(attempts, fraction, verdict.retryAfterMs);
+      return until < at.deadline - LAST_CALL_MS ? { kind: 'wait', until } : advance(at, true, 'expired');
     }
-    case 'unsent':
-      return { ...keep({ remove: RELEASE }), wakeAt: now + 1_000 };
     case 'pause':
-      return halted(position, 'paused', verdict.reason, now);
+      return { kind: 'halt', state: 'paused', reason: verdict.reason };
     case 'stop':
-      return { ...halted(position, 'stopped', verdict.reason, now), ended: 'failed' };
+      return { kind: 'halt', state: 'stopped', reason: verdict.reason };
   }
 }
 
-/** A job whose deadline passed: skipped as a whole. */
-export function expire(position: Position): Settlement {
-  return nextJob(position.config.progress, { single: position.config.single }, 'expired');
+/** Whether the event had all its attempts, crashed ones included. */
+export function areSpent({ attempts, single }: Standing): boolean {
+  return attempts >= (single ? 1 : MAX_ATTEMPTS);
 }
 
-function advance(
-  { config, job, last }: Position,
-  how: { readonly single: boolean; readonly spoiled?: JobState },
-): Settlement {
-  const spoiled = how.spoiled ?? config.spoiled;
-  if (config.progress.index >= last) {
-    return nextJob({ revision: job.revision, index: last }, how, spoiled ?? 'delivered');
-  }
-  return {
-    ...keep({
-      set: { index: config.progress.index + 1, attempts: 0, single: how.single, spoiled },
-      remove: [...RELEASE, 'notBefore'],
-    }),
-    goOn: true,
-  };
+/** A job that ended elsewhere, or before its worker could say so: what it says of the events behind it. */
+export function passOver(state: JobEnd, single: boolean): Settlement {
+  return { kind: 'job-ended', state, single: state === 'exhausted' || (single && state !== 'delivered') };
 }
 
-function nextJob(progress: Progress, how: { readonly single: boolean }, ended: JobState): Settlement {
-  return {
-    changes: {
-      set: { rev: progress.revision + 1, index: 0, attempts: 0, single: how.single },
-      remove: [...RELEASE, 'notBefore', 'spoiled'],
-    },
-    ended,
-    goOn: true,
-  };
-}
-
-function halted(
-  { config }: Position,
-  state: 'paused' | 'stopped',
-  reason: HaltReason,
-  now: number,
-): Settlement {
-  return {
-    changes: {
-      set: {
-        state,
-        reason,
-        halted: now,
-        generation: config.generation + 1,
-        hs: keys.halted(state),
-        ha: `${keys.dueAt(now)}#${config.task}#${config.id}`,
-      },
-      remove: [...RELEASE, 'notBefore'],
-    },
-    goOn: false,
-    halt: { state, reason },
-  };
-}
-
-function keep(changes: Changes): Pick<Settlement, 'changes' | 'goOn'> {
-  return { changes, goOn: false };
-}
-
-/** The config as it must still be for a write about it to count. */
-export function unchanged(config: Config): Condition[] {
-  return [
-    { attribute: 'state', is: '=', value: config.state },
-    { attribute: 'generation', is: '=', value: config.generation },
-    { attribute: 'rev', is: '=', value: config.progress.revision },
-    { attribute: 'index', is: '=', value: config.progress.index },
-    { attribute: 'attempts', is: '=', value: config.attempts },
-  ];
-}
-
-/** The end of a job: visible state, and out of the due index. */
-export function endJob(job: Job, state: JobState, now: number): Exclude<Action, { kind: 'check' }> {
-  const key = job.retry
-    ? keys.pushRetry(job.task, job.config, job.revision, job.retry.id)
-    : keys.pushJob(job.task, job.config, job.revision);
-  return {
-    kind: 'update',
-    table: 'outbox',
-    key,
-    changes: { set: { state, ended: now }, remove: ['ds', 'da'] },
-    when: [{ attribute: 'state', is: '=', value: 'open' }],
-  };
+function advance({ standing, last }: Position, single: boolean, givenUp?: JobEnd): Settlement {
+  const spoiled = givenUp ?? standing.spoiled;
+  if (standing.index >= last) return { kind: 'job-ended', state: spoiled ?? 'delivered', single };
+  return { kind: 'next-event', single, ...(spoiled ? { spoiled } : {}) };
 }

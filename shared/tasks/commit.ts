@@ -182,6 +182,14 @@ function headUpdate(head: Head, next: Head, when: readonly Condition[]): Action 
       },
       remove,
     },
-    when: [{ attribute: 'pk', is: 'present' }, { attribute: 'rev', is: '=', value: head.revision }, ...when],
+    when: [
+      { attribute: 'pk', is: 'present' },
+      { attribute: 'rev', is: '=', value: head.revision },
+      // Creating or deleting a push config makes no revision: the list that was read must be the one that stands.
+      ...(next.configsEdition === head.configsEdition
+        ? []
+        : [{ attribute: 'configsEdition', is: '=', value: head.configsEdition } as const]),
+      ...when,
+    ],
   };
 }

@@ -1,6 +1,5 @@
 import { createGuard, type Guard } from '../../shared/guard/index.ts';
 import { deliver } from '../../shared/push/deliver.ts';
-import { deliverRetry } from '../../shared/push/retry.ts';
 import type { DeliveryServices, OutboxMessage } from '../../shared/push/services.ts';
 import { createAuthority } from '../guard/certificates.ts';
 import { type Answering, type Receiver, scriptedResolver, startReceiver } from '../guard/receiver.ts';
@@ -47,6 +46,6 @@ export async function startWebhooks(answer?: Answering): Promise<Webhooks> {
 }
 
 export async function deliverOne(services: DeliveryServices, message: OutboxMessage): Promise<void> {
-  if (message.retry) await deliverRetry(services, { ...message, retry: message.retry });
+  if (message.retry) await deliver(services, message, services.clock.now() + 600_000);
   else await deliver(services, message, services.clock.now() + 600_000);
 }
