@@ -9,7 +9,7 @@ import {
   type UnsupportedReason,
 } from '../../shared/protocol/errors.ts';
 import type { reasonMessage } from '../../shared/tasks/reasons.ts';
-import { namesIn, root, tableOf } from './document.ts';
+import { fences, namesIn, root, tableOf } from './document.ts';
 
 /** One failure of each kind: a new kind does not compile until it stands here, and then the README has to name it. */
 const failures: { readonly [K in A2AFailure['kind']]: Extract<A2AFailure, { kind: K }> } = {
@@ -120,6 +120,21 @@ describe('the README as a reference', () => {
       namesIn(cell).map((usage) => usage.split(' ').slice(0, 2).join(' ')),
     );
     expect(new Set(listed)).toEqual(new Set(existing));
+  });
+
+  it('shows what guard check answers', async () => {
+    const [shown, answer] = fences.filter(({ info }) => info.endsWith(' check'));
+    const words = shown?.text.trim().split(' ').slice(5) ?? [];
+    const text: string[] = [];
+    const around = {
+      write: (written: string) => void text.push(written),
+      writeError: () => {},
+      readInput: async () => '',
+      environment: {},
+      folder: root,
+    };
+    expect(await runCommandLine(words, around)).toBe(1);
+    expect(text.join('')).toBe(answer?.text);
   });
 
   it('lists every metric with its unit, and no other', () => {
