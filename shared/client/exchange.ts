@@ -27,15 +27,15 @@ export interface ExchangeCall {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** An answer that has begun. */
-export interface OpenAnswer extends OpenStream {
+/** An answer that has begun. Its connection lasts until `chunks` was iterated, to the end or not. */
+export interface OpenAnswer extends Omit<OpenStream, 'close'> {
   /** Names what reading `chunks` threw; the limit over everything is a `timeout`. */
   failure(error: unknown): Failure;
 }
 
 /**
  * Sends one request through the guard and returns once the answer's headers are there. A 3xx is a fault: no redirect is
- * followed. Whoever gets an answer must read `chunks` to the end, or close it.
+ * followed. Whoever gets an answer must iterate its `chunks`.
  */
 export async function openAnswer(
   { guard, policy, clock }: ExchangeParts,
@@ -64,12 +64,10 @@ export async function openAnswer(
   const stop =
     call.totalMs === undefined ? () => {} : abortAfter(over, call.totalMs - (clock.now() - startedAt));
   return {
-    ...opened,
+    kind: 'stream',
+    status: opened.status,
+    headers: opened.headers,
     chunks: withEnd(opened.chunks, stop),
-    close() {
-      stop();
-      opened.close();
-    },
     failure(error) {
       if (!(error instanceof ExchangeError) || error.failure.kind === 'redirect') throw error;
       return over.signal.aborted ? { kind: 'timeout', phase: 'answer' } : error.failure;
@@ -97,8 +95,6 @@ export async function readWhole(
     const failure = answer.failure(error);
     // The status alone says what happened; that its page could not be read adds nothing.
     if (isSuccess) return failure;
-  } finally {
-    answer.close();
   }
   return {
     status: answer.status,

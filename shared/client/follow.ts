@@ -1,6 +1,5 @@
 import type { PeerTask, StreamingMethod } from '../protocol/index.ts';
 import type { Clock, Random } from '../runtime/ports.ts';
-import { transportError } from './faults.ts';
 import type { CallOutcome } from './outcomes.ts';
 import { advance, isWhole, type Progress } from './progress.ts';
 import type { Connection, ConnectionEnd } from './read-stream.ts';
@@ -38,7 +37,7 @@ export async function* followStream(
     progress = ended.progress;
     fruitless = progress.events > eventsBefore ? 0 : fruitless + 1;
     const left = parts.resumptions - resumption;
-    let step = nextStep(method, progress, ended.failure, left);
+    let step = nextStep(progress, ended.failure, left);
     if (step.kind === 'ask') {
       const asked = await parts.getTask(step.taskId);
       if (asked.kind === 'ok') {
@@ -56,9 +55,7 @@ export async function* followStream(
     const waitMs = resumeDelayMs(fruitless, ended.retryMs, step.failure, parts.random.fraction());
     yield { kind: 'interrupted', failure: step.failure, resumption, waitMs };
     await parts.clock.sleep(waitMs, parts.signal);
-    if (parts.signal?.aborted) {
-      return yield end(cutEnd(progress, step.taskId, transportError({ kind: 'aborted' })));
-    }
+    // To a caller that gave up meanwhile this says so, and sends nothing.
     connection = parts.resubscribe(step.taskId, progress);
   }
 }

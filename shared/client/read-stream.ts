@@ -84,8 +84,6 @@ async function* readEvents(
       error instanceof SseLimitError
         ? { kind: 'stream-limit', what: error.what, limitBytes: error.limitBytes }
         : answer.failure(error);
-  } finally {
-    answer.close();
   }
   return { ...endOf(question, progress, fault), retryMs: decoder.retryMs };
 }

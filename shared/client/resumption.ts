@@ -1,4 +1,4 @@
-import { isTerminal, type StreamingMethod } from '../protocol/index.ts';
+import { isTerminal } from '../protocol/index.ts';
 import type { CallFailure } from './outcomes.ts';
 import type { Progress } from './progress.ts';
 import type { StreamEnd } from './stream-items.ts';
@@ -17,7 +17,6 @@ const NO_SUBSCRIPTION = [-32004, -32602];
  * cannot be taken up again, because nobody knows what of; one that never began ends as its failure.
  */
 export function nextStep(
-  method: StreamingMethod,
   progress: Progress,
   failure: CallFailure | undefined,
   resumptionsLeft: number,
@@ -25,8 +24,7 @@ export function nextStep(
   if (failure === undefined) return { kind: 'end', end: wholeEnd(progress) };
   const { taskId } = progress;
   if (taskId === undefined) return { kind: 'end', end: failure };
-  if (method === 'SubscribeToTask' && 'code' in failure && NO_SUBSCRIPTION.includes(failure.code))
-    return { kind: 'ask', taskId, failure };
+  if ('code' in failure && NO_SUBSCRIPTION.includes(failure.code)) return { kind: 'ask', taskId, failure };
   return afterFailure(progress, taskId, failure, resumptionsLeft);
 }
 

@@ -132,7 +132,7 @@ async function follow(client: A2AClient, first: PeerTask, options: WaitOptions):
       if (end) return end;
       task = outcome.value;
       lastFailure = undefined;
-    } else if (mayPass(outcome)) {
+    } else if (mayPass(outcome) || options.signal?.aborted) {
       lastFailure = outcome;
     } else {
       return { kind: 'call-failed', failure: outcome, task };

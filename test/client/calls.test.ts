@@ -82,7 +82,7 @@ describe('every method', () => {
       expect(agent.seen).toHaveLength(1);
       expect(agent.seen[0]).toMatchObject({
         method: 'POST',
-        headers: { 'a2a-version': '1.0', 'content-type': 'application/json' },
+        headers: { 'a2a-version': '1.0', 'content-type': 'application/json', 'accept-encoding': 'identity' },
         rpc: { jsonrpc: '2.0', method: name },
       });
       expect(agent.seen[0]?.rpc.params).not.toHaveProperty('tenant');
@@ -458,6 +458,25 @@ describe('a status without a JSON-RPC body', () => {
     });
   });
 
+  it('is that also when its body breaks off, or goes on in silence', async () => {
+    const page = 'x'.repeat(70_000);
+    await using agent = await startAgent([
+      (response) => {
+        response.writeHead(503, { 'content-length': '10' });
+        response.write('half', () => response.destroy());
+      },
+      (response) => void response.writeHead(503).write(page),
+    ]);
+    const client = clientOf(agent, { timeouts: { totalMs: 20_000, idleMs: 20_000 } });
+    const startedAt = performance.now();
+    for (let call = 0; call < 2; call++) {
+      const outcome = await client.getTask({ id: 't-1' });
+      expect(outcome).toMatchObject({ kind: 'transport-error', status: 503, failure: { kind: 'status' } });
+    }
+    expect(performance.now() - startedAt).toBeLessThan(10_000);
+    await expect.poll(agent.open).toBe(0);
+  });
+
   it('and a result in a body that says it failed is no result', async () => {
     await using agent = await startAgent(
       json(500, (seen) => ({ jsonrpc: '2.0', id: seen.rpc.id, result: task('TASK_STATE_COMPLETED') })),
@@ -620,6 +639,14 @@ describe('a body beyond its bound', () => {
     });
     expect(process.memoryUsage().rss - before).toBeLessThan(100 * 1024 * 1024);
     await expect.poll(agent.open).toBe(0);
+  });
+
+  it('is held to that bound exactly, also where it is small', async () => {
+    await using agent = await startAgent(result(task('TASK_STATE_WORKING')));
+    const { length } = JSON.stringify({ jsonrpc: '2.0', id: 1, result: task('TASK_STATE_WORKING') });
+    const ask = (bodyBytes: number) => clientOf(agent, { limits: { bodyBytes } }).getTask({ id: 't-1' });
+    expect(await ask(length)).toMatchObject({ kind: 'ok' });
+    expect(await ask(length - 1)).toMatchObject({ failure: { kind: 'response-too-large', part: 'body' } });
   });
 
   it('is 8 MiB unless said otherwise', async () => {

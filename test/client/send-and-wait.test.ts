@@ -135,9 +135,31 @@ describe('waiting for a result', () => {
         return result(task('TASK_STATE_WORKING'))(response, seen);
       },
     ]);
-    const outcome = await run(agent, { signal: stop.signal });
-    expect(['stopped', 'call-failed']).toContain(outcome.kind);
+    expect(await run(agent, { signal: stop.signal })).toMatchObject({ kind: 'stopped', task: { id: 't-1' } });
     expect(agent.seen).toHaveLength(2);
+  });
+
+  it('stops when the caller does between two polls', async () => {
+    const stop = new AbortController();
+    await using agent = await startAgent(sent('TASK_STATE_WORKING'));
+    const clock = { now: () => 0, sleep: async () => stop.abort() };
+    const options = { clock, deadline: HOUR, signal: stop.signal };
+    expect(await sendAndWait(clientOf(agent), REQUEST, options)).toMatchObject({ kind: 'stopped' });
+    expect(agent.seen).toHaveLength(1);
+  });
+
+  it('keeps neither a failure nor a wait that a later poll made good', async () => {
+    const clock = new ImpatientClock();
+    const working = result(task('TASK_STATE_WORKING'));
+    await using agent = await startAgent([
+      sent('TASK_STATE_WORKING'),
+      raw(429, '', { 'retry-after': '60' }),
+      working,
+    ]);
+    const outcome = await run(agent, { deadline: clock.now() + 100_000 }, clock);
+    expect(outcome).toMatchObject({ kind: 'deadline-exceeded', task: { id: 't-1' } });
+    expect(outcome).not.toHaveProperty('lastFailure');
+    expect(clock.slept).toEqual([5_000, 60_000, 20_000, 15_000]);
   });
 
   it('goes on through polls that fail and may pass, and waits as long as the agent asked for', async () => {
@@ -206,6 +228,25 @@ describe('waiting for a result', () => {
       task: { id: 't-1' },
     });
     await expect.poll(agent.open).toBe(0);
+  });
+
+  it('by a stream for longer than a timer can run sets none that fires at once', async () => {
+    const asked: number[] = [];
+    const clock = {
+      ...frozenClock,
+      sleep(ms: number, signal?: AbortSignal) {
+        asked.push(ms);
+        return frozenClock.sleep(ms, signal);
+      },
+    };
+    await using agent = await startAgent([
+      sent('TASK_STATE_WORKING'),
+      stream([{ result: status('TASK_STATE_COMPLETED') }]),
+      result(task('TASK_STATE_COMPLETED')),
+    ]);
+    const options = { clock, deadline: clock.now() + 1000 * HOUR, subscribe: true };
+    expect(await sendAndWait(clientOf(agent), REQUEST, options)).toMatchObject({ kind: 'completed' });
+    expect(asked).toEqual([2 ** 31 - 1]);
   });
 
   function runSubscribed(agent: FakeAgent) {

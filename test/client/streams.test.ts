@@ -86,6 +86,13 @@ describe('a stream', () => {
     });
   });
 
+  it('of a task goes on after a Message in it', async () => {
+    const message = { message: { ...MESSAGE, role: 'ROLE_AGENT' } };
+    await using agent = await startAgent(stream([WORKING, { result: message }, DONE]));
+    const items = await collect(clientOf(agent).sendStreamingMessage(SEND));
+    expect(kinds(items)).toEqual(['task', 'message', 'statusUpdate', 'end:finished']);
+  });
+
   it('may be one Message', async () => {
     await using agent = await startAgent(
       stream([{ result: { message: { ...MESSAGE, role: 'ROLE_AGENT' } } }]),
