@@ -22,7 +22,8 @@ export interface Content {
  * A `raw` part, which cannot be read, becomes a text part that names file and media type. So does a `url` part: such
  * links often carry a credential of their own, and what they lead to was not redacted.
  *
- * Untouched: ids (`messageId`, `taskId`, `contextId`, `artifactId`, `referenceTaskIds`), role and extension URIs.
+ * Untouched: ids (`messageId`, `taskId`, `contextId`, `artifactId`, `referenceTaskIds`), role and extension URIs, also as
+ * names in the metadata of what declares them.
  */
 export async function redactContent(
   content: Content,
@@ -83,7 +84,7 @@ function visitMessage({ parts, metadata, ...message }: Message, visit: Visit): M
   return {
     ...message,
     parts: parts.map((part) => visitPart(part, visit)),
-    ...(metadata && { metadata: visitObject(metadata, visit, 1) }),
+    ...(metadata && { metadata: visitObject(metadata, visit, 1, message.extensions) }),
   };
 }
 
@@ -96,7 +97,7 @@ function visitArtifact(
     ...(name !== undefined && { name: visit(name) }),
     ...(description !== undefined && { description: visit(description) }),
     parts: parts.map((part) => visitPart(part, visit)),
-    ...(metadata && { metadata: visitObject(metadata, visit, 1) }),
+    ...(metadata && { metadata: visitObject(metadata, visit, 1, artifact.extensions) }),
   };
 }
 
@@ -118,12 +119,17 @@ function describeFile({ filename, mediaType }: Part): string {
   return `Not kept: file ${filename ?? 'without a name'} (${mediaType ?? 'media type unknown'})`;
 }
 
-function visitObject(object: JsonObject, visit: Visit, depth: number): JsonObject {
+function visitObject(
+  object: JsonObject,
+  visit: Visit,
+  depth: number,
+  extensions: readonly string[] = [],
+): JsonObject {
   // Names that became alike are told apart by a number, or the later would replace the earlier.
   const seen = new Map<string, number>();
   return Object.fromEntries(
     Object.entries(object).map(([name, value]) => {
-      const visited = visit(name);
+      const visited = extensions.includes(name) ? name : visit(name);
       let unique = visited;
       while (seen.has(unique)) {
         const number = seen.get(visited)! + 1;

@@ -153,6 +153,7 @@ describe('the words of a list', () => {
     ['C++, R&D, a.b, axb (x)', ['c++', 'r&d', 'a.b', '(x)'], '[WORD], [WORD], [WORD], axb [WORD]'],
     ['short shorter', ['short', 'shorter'], '[WORD] [WORD]'],
     ['the email: [EMAIL] a@b.io', ['email'], 'the [WORD]: [EMAIL] [EMAIL]'],
+    ['a name: [NAME]', ['name'], 'a [WORD]: [NAME]'],
     ['anything', ['', ' '], 'anything'],
   ])('are replaced whole, in any case and script: %s', async (text, words, redacted) => {
     expect(await redact(text, words)).toBe(redacted);

@@ -61,6 +61,7 @@ describe('Comprehend', () => {
   it('counts code points, so that emoji before a name shift nothing', async () => {
     fake.find = { NAME: /Ann/g };
     expect(await redact(['😀👩‍👧 Ann 😀', 'Ann \ud83d'])).toEqual(['😀👩‍👧 [NAME] 😀', '[NAME] \ud83d']);
+    expect(fake.asked.every(({ Text }) => Text.isWellFormed())).toBe(true);
   });
 
   it('is asked once for short texts, and once for the same text', async () => {

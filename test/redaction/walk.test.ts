@@ -29,7 +29,7 @@ describe('a message', () => {
       taskId: '4111111111111111',
       referenceTaskIds: ['falcon'],
       extensions: ['https://falcon.example/ext'],
-      metadata: { note: 'to ann@example.com' },
+      metadata: { note: 'to ann@example.com', 'https://falcon.example/ext': 'falcon' },
       parts: [
         {
           text: 'I am ann@example.com',
@@ -42,7 +42,7 @@ describe('a message', () => {
     });
     expect(await redactMessage(given, redactor, options)).toEqual({
       ...given,
-      metadata: { note: 'to [EMAIL]' },
+      metadata: { note: 'to [EMAIL]', 'https://falcon.example/ext': '[WORD]' },
       parts: [
         { text: 'I am [EMAIL]', filename: '[WORD].txt', mediaType: 'text/plain', metadata: { by: '[WORD]' } },
         { data: { rows: [['[IP]', 1, null, true, { deep: '[WORD]' }]] } },
