@@ -11,6 +11,8 @@ export const functionNames = [
   'projection-retry',
   'sweeper',
   'dead-letter',
+  'delivery',
+  'outbox-dead-letter',
   'admin',
 ] as const;
 export type FunctionName = (typeof functionNames)[number];
@@ -73,6 +75,8 @@ function bundle(name: FunctionName, entry: string, directory: string): Bundle {
     minify: true,
     // The ES module builds of the SDK's clients: three of them weigh 390 KB so, 629 KB by the default order.
     mainFields: ['module', 'main'],
+    // What undici's own bundle in Node defines: without it an experimental parser comes along that is never used.
+    define: { esbuildDetection: 'true' },
     alias: { '@aws-sdk/credential-provider-node': resolve(import.meta.dirname, 'lambda-credentials.ts') },
     // CommonJS packages inside an ES module still ask for Node's own modules with `require`.
     banner: {

@@ -3,7 +3,7 @@ import { keys } from '../../shared/storage/keys.ts';
 import type { TableAction } from './tables.ts';
 
 /** One item or many by their keys: the same right under two names. */
-const GET: readonly TableAction[] = ['GetItem', 'BatchGetItem'];
+export const GET: readonly TableAction[] = ['GetItem', 'BatchGetItem'];
 
 /** What a function that only looks does, on `state` at what was committed. */
 export const READ: readonly TableAction[] = [...GET, 'Query'];
@@ -26,6 +26,9 @@ export const REGISTRY_READ: readonly string[] = [
 
 /** Registry partitions that authentication needs besides. */
 export const CLIENT_READ: readonly string[] = [keys.client('*').pk];
+
+/** The audit, whose months are partitions: written by who did something, read by nobody but administrators. */
+export const AUDIT: readonly string[] = [keys.audit(0, '').pk.replace(/\d+$/, '*')];
 
 /** Counters of a client: requests of a minute, open streams. */
 export const COUNTERS: readonly string[] = [keys.rate('*', 0).pk, keys.stream('*', '').pk];

@@ -9,7 +9,7 @@ import type { WorkQueue } from './work-queue.ts';
 
 /**
  * What the administrator's command line talks to, behind IAM. It seals secrets of the registry and shows, rebuilds and
- * repairs tasks; it cannot open what they hold.
+ * repairs tasks and webhooks; it cannot open what they hold.
  */
 export class Administration extends Construct {
   readonly admin: GatewayFunction;
@@ -22,11 +22,12 @@ export class Administration extends Construct {
       readonly tables: Tables;
       readonly keys: SealingKeys;
       readonly runQueue: WorkQueue;
+      readonly outboxQueue: WorkQueue;
       readonly api: HttpApi;
     },
   ) {
     super(scope, id);
-    const { tables, keys, runQueue, api } = parts;
+    const { tables, keys, runQueue, outboxQueue, api } = parts;
     this.admin = new GatewayFunction(this, 'Admin', foundation, {
       name: 'admin',
       description: 'Carries out commands of administrators',
@@ -38,8 +39,13 @@ export class Administration extends Construct {
     // A repair goes over all tasks, a rebuild takes the old journal away (design §4).
     tables.allow(this.admin, 'state', [...TASK_WRITE, 'Scan']);
     tables.allow(this.admin, 'view', [...SERVE, 'DeleteItem']);
+    // An operator's resume and retry, and jobs of what a repair projects.
+    tables.allow(this.admin, 'outbox', [...READ, 'PutItem', 'UpdateItem', 'ConditionCheckItem'], {
+      indexes: ['halted'],
+    });
     keys.allow(this.admin, { generate: ['secret'] });
     runQueue.sentBy(this.admin, 'SEALPOST_RUN_QUEUE');
+    outboxQueue.sentBy(this.admin, 'SEALPOST_OUTBOX_QUEUE');
     api.serve(this.admin);
   }
 }

@@ -38,6 +38,14 @@ export class Dashboard extends Construct {
   constructor(scope: Construct, id: string, props: DashboardProps) {
     super(scope, id);
     const { api, functions, queues, tables } = props;
+    /** Our own metrics, whatever their dimensions. */
+    const search = (what: string, statistic: string) =>
+      new MathExpression({
+        expression: `SEARCH('Namespace="${props.metricsNamespace}" ${what}', '${statistic}', 300)`,
+        usingMetrics: {},
+        label: '',
+        period,
+      });
     new CloudWatchDashboard(this, 'Dashboard', {
       dashboardName: Stack.of(this).stackName,
       defaultInterval: Duration.hours(6),
@@ -55,29 +63,22 @@ export class Dashboard extends Construct {
           ]),
         ],
         [
+          graph('Tasks and runs', [search('Unit=Count', 'Sum')], 12),
+          graph('Durations', [search('Unit=Milliseconds', 'p90')], 12),
+        ],
+        [
+          graph('Push: attempts by class', [search('MetricName=PushAttempt', 'Sum')], 6),
+          graph('Push: jobs ended', [search('MetricName=PushJobEnded', 'Sum')], 6),
           graph(
-            'Tasks and runs',
-            [
-              new MathExpression({
-                expression: `SEARCH('Namespace="${props.metricsNamespace}" Unit=Count', 'Sum', 300)`,
-                usingMetrics: {},
-                label: '',
-                period,
-              }),
-            ],
-            12,
+            'Push: paused, stopped, refused, dead letters',
+            [search('MetricName=(PushHalted OR GuardRefused OR PushDeadLettered)', 'Sum')],
+            6,
           ),
           graph(
-            'Durations',
-            [
-              new MathExpression({
-                expression: `SEARCH('Namespace="${props.metricsNamespace}" Unit=Milliseconds', 'p90', 300)`,
-                usingMetrics: {},
-                label: '',
-                period,
-              }),
-            ],
-            12,
+            'Push: due jobs, age of the oldest (ms, right)',
+            [search('MetricName=PushJobsDue', 'Maximum')],
+            6,
+            [search('MetricName=PushOldestDue', 'Maximum')],
           ),
         ],
         [
@@ -161,6 +162,6 @@ export class Dashboard extends Construct {
 
 const names = Object.keys(definitions) as TableName[];
 
-function graph(title: string, left: IMetric[], width = 8): IWidget {
-  return new GraphWidget({ title, left, width, height: 6, leftYAxis: { min: 0 } });
+function graph(title: string, left: IMetric[], width = 8, right: IMetric[] = []): IWidget {
+  return new GraphWidget({ title, left, right, width, height: 6, leftYAxis: { min: 0 } });
 }

@@ -20,6 +20,8 @@ export interface Foundation {
   readonly alarms: Alarms;
   /** The bundle of a function. */
   readonly code: (name: FunctionName) => Code;
+  /** Under which every function's own metrics stand. */
+  readonly metricsNamespace: string;
   /** Told to every function. */
   readonly environment: Readonly<Partial<Record<keyof Environment, string>>>;
 }

@@ -18,6 +18,7 @@ import * as z from 'zod';
  * | `webAclArn` | WAFv2 web ACL (Regional) put before the API | none |
  * | `requestsPerSecond`, `requestBurst` | throttle of the whole API; quotas per client are settings | 100, 200 |
  * | `executorConcurrency` | runs executed at once, 2 to 1000 | 50 |
+ * | `deliveryConcurrency` | webhooks called at once, 2 to 1000 | 50 |
  * | `reserveConcurrency` | `false`: reserves none, for accounts whose limit leaves no room for it | `true` |
  * | `apiLogRole` | `false`: leaves the account's API Gateway logging role alone, where one is set already | `true` |
  * | `logDays` | how long logs are kept: 1, 3, 5, 7, 14, 30, 60, 90, 180 or 365 days | 30 |
@@ -56,6 +57,7 @@ const schema = z
     requestsPerSecond: whole(1, 100_000).default(100),
     requestBurst: whole(1, 100_000).default(200),
     executorConcurrency: whole(2, 1_000).default(50),
+    deliveryConcurrency: whole(2, 1_000).default(50),
     reserveConcurrency: flag.default(true),
     apiLogRole: flag.default(true),
     logDays: z.coerce

@@ -27,7 +27,7 @@ export class Projection extends Construct {
     scope: Construct,
     id: string,
     foundation: Foundation,
-    parts: { readonly tables: Tables; readonly runQueue: WorkQueue },
+    parts: { readonly tables: Tables; readonly runQueue: WorkQueue; readonly outboxQueue: WorkQueue },
   ) {
     super(scope, id);
     const { alarms } = foundation;
@@ -57,7 +57,10 @@ export class Projection extends Construct {
     for (const user of [this.projector, this.retry]) {
       parts.tables.allow(user, 'state', READ);
       parts.tables.allow(user, 'view', PROJECT);
+      // The jobs of a revision are part of the transaction that publishes it (P3).
+      parts.tables.allow(user, 'outbox', ['PutItem']);
       parts.runQueue.sentBy(user, 'SEALPOST_RUN_QUEUE');
+      parts.outboxQueue.sentBy(user, 'SEALPOST_OUTBOX_QUEUE');
     }
     this.queue.sentBy(this.projector, 'SEALPOST_PROJECTION_QUEUE');
     this.queue.consumedBy(this.retry, { batch: 10, concurrency: 5 });

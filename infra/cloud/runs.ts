@@ -48,6 +48,7 @@ export class Runs extends Construct {
     this.queue.sentBy(this.executor, 'SEALPOST_RUN_QUEUE');
     tables.allow(this.executor, 'state', TASK_WRITE);
     tables.allow(this.executor, 'view', PROJECT, { indexes: ['context'] });
+    tables.allow(this.executor, 'outbox', ['PutItem']);
     tables.allow(this.executor, 'registry', READ, {
       partitions: [...REGISTRY_READ, ...dataKeyItems(['content', 'secret'])],
     });
@@ -67,5 +68,6 @@ export class Runs extends Construct {
     this.queue.sentBy(this.deadLetter, 'SEALPOST_RUN_QUEUE');
     tables.allow(this.deadLetter, 'state', TASK_WRITE);
     tables.allow(this.deadLetter, 'view', PROJECT);
+    tables.allow(this.deadLetter, 'outbox', ['PutItem']);
   }
 }

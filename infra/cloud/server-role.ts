@@ -1,6 +1,15 @@
 import { Duration } from 'aws-cdk-lib';
 import { Construct } from 'constructs';
-import { CLIENT_READ, COUNTERS, dataKeyItems, READ, REGISTRY_READ, SERVE, TASK_WRITE } from './access.ts';
+import {
+  AUDIT,
+  CLIENT_READ,
+  COUNTERS,
+  dataKeyItems,
+  READ,
+  REGISTRY_READ,
+  SERVE,
+  TASK_WRITE,
+} from './access.ts';
 import { CardKey } from './card-key.ts';
 import { type Foundation, GatewayFunction } from './gateway-function.ts';
 import type { HttpApi } from './http-api.ts';
@@ -39,14 +48,16 @@ export class ServerRole extends Construct {
     });
     tables.allow(this.rpc, 'state', TASK_WRITE);
     tables.allow(this.rpc, 'view', SERVE, { indexes: ['client', 'context', 'open'] });
-    const dataKeys = dataKeyItems(['content', 'dedup']);
+    // Configs are made, listed and deleted; jobs are part of what a projection writes.
+    tables.allow(this.rpc, 'outbox', ['Query', 'PutItem', 'DeleteItem']);
+    const dataKeys = dataKeyItems(['content', 'dedup', 'push']);
     // One statement: a batch is allowed by one that covers all of its keys, or not at all.
     tables.allow(this.rpc, 'registry', READ, {
       partitions: [...CLIENT_READ, ...REGISTRY_READ, ...COUNTERS, ...dataKeys],
     });
     tables.allow(this.rpc, 'registry', ['PutItem', 'UpdateItem', 'DeleteItem'], { partitions: COUNTERS });
-    tables.allow(this.rpc, 'registry', ['PutItem'], { partitions: dataKeys });
-    keys.allow(this.rpc, { generate: ['content', 'dedup'] });
+    tables.allow(this.rpc, 'registry', ['PutItem'], { partitions: [...dataKeys, ...AUDIT] });
+    keys.allow(this.rpc, { generate: ['content', 'dedup', 'push'] });
     runQueue.sentBy(this.rpc, 'SEALPOST_RUN_QUEUE');
 
     this.card = new GatewayFunction(this, 'Card', foundation, {

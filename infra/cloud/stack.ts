@@ -9,6 +9,7 @@ import type { Foundation } from './gateway-function.ts';
 import { HttpApi } from './http-api.ts';
 import type { Parameters } from './parameters.ts';
 import { Projection } from './projection.ts';
+import { Push } from './push.ts';
 import { Runs } from './runs.ts';
 import { SealingKeys } from './sealing-keys.ts';
 import { ServerRole } from './server-role.ts';
@@ -40,18 +41,27 @@ export class SealpostStack extends Stack {
         ? {}
         : { SEALPOST_PUBLIC_URL: `https://${parameters.domainName}` }),
     };
-    const foundation: Foundation = { parameters, alarms, code, environment };
+    const foundation: Foundation = {
+      parameters,
+      alarms,
+      code,
+      environment,
+      metricsNamespace: METRICS_NAMESPACE,
+    };
 
     const api = new HttpApi(this, 'HttpApi', foundation);
     const runs = new Runs(this, 'Runs', foundation, { tables, keys });
     const runQueue = runs.queue;
-    const projection = new Projection(this, 'Projection', foundation, { tables, runQueue });
-    const upkeep = new Upkeep(this, 'Upkeep', foundation, { tables, runQueue });
+    const push = new Push(this, 'Push', foundation, { tables, keys, api });
+    const outboxQueue = push.queue;
+    const projection = new Projection(this, 'Projection', foundation, { tables, runQueue, outboxQueue });
+    const upkeep = new Upkeep(this, 'Upkeep', foundation, { tables, runQueue, outboxQueue });
     const server = new ServerRole(this, 'ServerRole', foundation, { tables, keys, runQueue, api });
     const administration = new Administration(this, 'Administration', foundation, {
       tables,
       keys,
       runQueue,
+      outboxQueue,
       api,
     });
 
@@ -66,10 +76,12 @@ export class SealpostStack extends Stack {
         projection.projector,
         projection.retry,
         upkeep.sweeper,
+        push.delivery,
+        push.deadLetter,
         administration.admin,
       ],
       projector: projection.projector,
-      queues: [runQueue, projection.queue],
+      queues: [runQueue, projection.queue, outboxQueue],
       lost: projection.lost,
       tables,
       keys: [keys.key, tables.key],
@@ -85,6 +97,7 @@ export class SealpostStack extends Stack {
       'ProjectionDeadLettersUrl',
       'Dead letters of the projection queue',
     );
+    outputQueue(outboxQueue.deadLetters, 'OutboxDeadLettersUrl', 'Dead letters of the outbox queue');
     new CfnOutput(this, 'RegionOutput', { value: this.region, description: 'Region' });
     new CfnOutput(this, 'DashboardName', { value: this.stackName, description: 'CloudWatch dashboard' });
   }

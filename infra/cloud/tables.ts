@@ -20,6 +20,7 @@ import { accountAdministers } from './key-policy.ts';
 export type TableAction =
   | 'GetItem'
   | 'BatchGetItem'
+  | 'ConditionCheckItem'
   | 'Query'
   | 'Scan'
   | 'PutItem'

@@ -2,7 +2,7 @@ import { Duration } from 'aws-cdk-lib';
 import { Rule, Schedule } from 'aws-cdk-lib/aws-events';
 import { LambdaFunction } from 'aws-cdk-lib/aws-events-targets';
 import { Construct } from 'constructs';
-import { PROJECT, TASK_WRITE } from './access.ts';
+import { GET, PROJECT, TASK_WRITE } from './access.ts';
 import { MINUTE } from './alarms.ts';
 import { type Foundation, GatewayFunction } from './gateway-function.ts';
 import type { Tables } from './tables.ts';
@@ -16,7 +16,7 @@ export class Upkeep extends Construct {
     scope: Construct,
     id: string,
     foundation: Foundation,
-    parts: { readonly tables: Tables; readonly runQueue: WorkQueue },
+    parts: { readonly tables: Tables; readonly runQueue: WorkQueue; readonly outboxQueue: WorkQueue },
   ) {
     super(scope, id);
     this.sweeper = new GatewayFunction(this, 'Sweeper', foundation, {
@@ -29,7 +29,9 @@ export class Upkeep extends Construct {
     });
     parts.tables.allow(this.sweeper, 'state', TASK_WRITE, { indexes: ['due'] });
     parts.tables.allow(this.sweeper, 'view', PROJECT);
+    parts.tables.allow(this.sweeper, 'outbox', [...GET, 'PutItem', 'UpdateItem'], { indexes: ['due'] });
     parts.runQueue.sentBy(this.sweeper, 'SEALPOST_RUN_QUEUE');
+    parts.outboxQueue.sentBy(this.sweeper, 'SEALPOST_OUTBOX_QUEUE');
 
     new Rule(this, 'EveryMinute', {
       description: 'Wakes the sweeper',

@@ -1,4 +1,5 @@
 import type { FunctionName } from '../../infra/bundle.ts';
+import type { OutboxMessage } from '../../shared/push/services.ts';
 import type { Seams } from '../../shared/runtime/compose.ts';
 import type { KeyContext, KeyService, RunMessage, WorkQueue } from '../../shared/runtime/ports.ts';
 import type { Action, Key, QueryInput, Store } from '../../shared/storage/port.ts';
@@ -19,6 +20,7 @@ export interface Surroundings {
   readonly keyService: KeyService;
   readonly runQueue: WorkQueue<RunMessage>;
   readonly projectionQueue: WorkQueue<RunMessage>;
+  readonly outboxQueue: WorkQueue<OutboxMessage>;
 }
 
 /** Store, key service and queues that let a function do what its deployed role lets it, and keep what was asked. */
@@ -67,7 +69,7 @@ export function roleBound(
         'kms:EncryptionContextKeys': ['client', 'purpose', 'epoch'],
       },
     });
-  const queue = (queueName: string, to: WorkQueue<RunMessage>): WorkQueue<RunMessage> => ({
+  const queue = <M>(queueName: string, to: WorkQueue<M>): WorkQueue<M> => ({
     async send(message, delay) {
       ask({
         action: 'sqs:SendMessage',
@@ -126,6 +128,7 @@ export function roleBound(
     },
     runQueue: queue('runs', surroundings.runQueue),
     projectionQueue: queue('projections', surroundings.projectionQueue),
+    outboxQueue: queue('outbox', surroundings.outboxQueue),
   };
 }
 

@@ -2,7 +2,9 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { createHandler as createAdmin } from '../../functions/admin/app.ts';
 import { createHandler as createCard } from '../../functions/card/app.ts';
 import { createHandler as createDeadLetter } from '../../functions/dead-letter/app.ts';
+import { createHandler as createDelivery } from '../../functions/delivery/app.ts';
 import { createHandler as createExecutor } from '../../functions/executor/app.ts';
+import { createHandler as createOutboxDeadLetter } from '../../functions/outbox-dead-letter/app.ts';
 import { createHandler as createRetry } from '../../functions/projection-retry/app.ts';
 import { createHandler as createProjector } from '../../functions/projector/app.ts';
 import { createHandler as createRpc } from '../../functions/rpc/app.ts';
@@ -12,12 +14,15 @@ import { type Gateway, startGateway } from '../../infra/local/gateway.ts';
 import { type Handler, lambdaContext } from '../../infra/local/lambda.ts';
 import { type LoopbackServer, listenOnLoopback } from '../../infra/local/loopback-server.ts';
 import { provideAwsLambda, type StreamHandler } from '../../infra/local/response-stream.ts';
+import type { OutboxMessage } from '../../shared/push/services.ts';
 import { createRegistry } from '../../shared/registry/index.ts';
 import type { Seams } from '../../shared/runtime/compose.ts';
 import { routes } from '../../shared/runtime/routes.ts';
 import { systemClock } from '../../shared/runtime/system.ts';
 import { keys } from '../../shared/storage/keys.ts';
 import { recordingLog, silentMetrics } from '../../shared/telemetry/index.ts';
+import { createAuthority } from '../guard/certificates.ts';
+import { type Receiver, scriptedResolver, startReceiver } from '../guard/receiver.ts';
 import { memoryKeyService, memoryQueue } from '../server/rig.ts';
 import { type StoreRig, startStore } from '../storage/rig.ts';
 import { type Asked, roleBound } from './role-bound.ts';
@@ -30,7 +35,13 @@ const DAY = 86_400_000;
 let now = () => systemClock.now();
 const runQueue = memoryQueue();
 const projectionQueue = memoryQueue();
+const woken: OutboxMessage[] = [];
+const outboxQueue = { send: async (message: OutboxMessage) => void woken.push(message) };
 const keyService = memoryKeyService();
+const HOOKS = 'hooks.example.com';
+/** What the webhook answers. */
+let status = 200;
+let receiver: Receiver;
 let rig: StoreRig;
 let sqs: LoopbackServer;
 let gateway: Gateway;
@@ -44,6 +55,15 @@ beforeAll(async () => {
     response.writeHead(200, { 'content-type': 'application/x-amz-json-1.0' });
     response.end('{}');
   });
+  const authority = await createAuthority();
+  receiver = await startReceiver(await authority.issue([HOOKS]), (response) =>
+    response.writeHead(status).end(),
+  );
+  const webhooks = {
+    ca: [authority.ca],
+    loopbackNames: [HOOKS],
+    resolver: scriptedResolver({ [HOOKS]: [['127.0.0.1']] }),
+  };
   provideAwsLambda();
   const variables = {
     AWS_REGION: 'eu-central-1',
@@ -58,7 +78,7 @@ beforeAll(async () => {
     SEALPOST_PROJECTION_QUEUE: `${sqs.url}/000000000000/projections`,
   };
   const log = recordingLog();
-  const surroundings = { store: rig.store, keyService, runQueue, projectionQueue };
+  const surroundings = { store: rig.store, keyService, runQueue, projectionQueue, outboxQueue };
   const seams = (name: FunctionName): Seams => ({
     ...roleBound(stack, name, surroundings, asked),
     clock: { ...systemClock, now: () => now() },
@@ -81,6 +101,8 @@ beforeAll(async () => {
     'projection-retry': createRetry(variables, seams('projection-retry')) as Handler,
     sweeper: createSweeper(variables, seams('sweeper')) as Handler,
     'dead-letter': createDeadLetter(variables, seams('dead-letter')) as Handler,
+    delivery: createDelivery(variables, { ...seams('delivery'), outbound: webhooks }) as Handler,
+    'outbox-dead-letter': createOutboxDeadLetter(variables, seams('outbox-dead-letter')) as Handler,
     admin: createAdmin(variables, seams('admin')) as Handler,
   };
   gateway = await startGateway({
@@ -97,14 +119,16 @@ afterAll(async () => {
   vi.unstubAllEnvs();
   await gateway?.stop();
   await sqs?.close();
+  await receiver?.close();
   await rig?.[Symbol.asyncDispose]();
 });
 
 const invoke = (name: keyof typeof handlers, event: unknown) =>
   Promise.resolve(handlers[name](event, lambdaContext(name, 300)));
-const batch = (task: string) => ({
-  Records: [{ messageId: 'm', receiptHandle: 'r', body: JSON.stringify({ task }) }],
+const batchOf = (message: object) => ({
+  Records: [{ messageId: 'm', receiptHandle: 'r', body: JSON.stringify(message) }],
 });
+const batch = (task: string) => batchOf({ task });
 async function runNext(): Promise<void> {
   const next = runQueue.messages.shift();
   if (next) await invoke('executor', batch(next.task));
@@ -257,6 +281,84 @@ describe('every function does its work with no more than its role', () => {
     expect((await watched).at(-1).result.statusUpdate.status.state).toBe('TASK_STATE_CANCELED');
   });
 
+  it('clients register, read and delete webhooks, and are refused addresses, which the audit keeps', async () => {
+    await administer('client.webhooks', { id: 'acme1', ports: [receiver.port] });
+    const { id } = (await sendUnrun()).result.task;
+    const created = await call('CreateTaskPushNotificationConfig', { taskId: id, ...webhook });
+    const config = { taskId: id, id: created.result.id };
+    expect((await call('GetTaskPushNotificationConfig', config)).result.url).toBe(urlOf());
+    expect((await call('ListTaskPushNotificationConfigs', { taskId: id })).result.configs).toHaveLength(1);
+    expect((await call('DeleteTaskPushNotificationConfig', config)).error).toBeUndefined();
+    const refused = { taskId: id, url: 'https://127.0.0.1/' };
+    expect((await call('CreateTaskPushNotificationConfig', refused)).error.code).toBe(-32602);
+    expect(await audited('push.refuse')).toMatchObject([
+      { actor: 'gateway', kind: 'client', id: 'acme1', rule: 'literal' },
+    ]);
+  });
+
+  it('jobs are written by whoever publishes, delivered, and wake again from the due index', async () => {
+    const { id } = (await sendUnrun(withWebhook)).result.task;
+    await invoke('executor', batch(id));
+    expect(await jobsOf(id)).toEqual(['open', 'open']);
+    await invoke('projector', { Records: [revisionOf(id, 2)] });
+    await deliverAll();
+    expect(await jobsOf(id)).toEqual(['delivered', 'delivered']);
+    expect(receiver.seen.at(-1)?.body).toContain('TASK_STATE_COMPLETED');
+
+    const other = (await sendUnrun(withWebhook)).result.task.id;
+    now = () => systemClock.now() + 300_000;
+    await invoke('sweeper', {});
+    now = () => systemClock.now();
+    expect(woken.map(({ task }) => task)).toContain(other);
+    await invoke('outbox-dead-letter', batchOf(woken.find(({ task }) => task === other)!));
+    await deliverAll();
+    expect(await jobsOf(other)).toEqual(['delivered']);
+    for (const name of ['sweeper', 'dead-letter'] as const) {
+      const { id } = (await sendUnrun(withWebhook)).result.task;
+      now = () => systemClock.now() + 3 * DAY;
+      await invoke(name, name === 'sweeper' ? {} : batch(id));
+      now = () => systemClock.now();
+      expect((await jobsOf(id)).length, name).toBe(2);
+    }
+    woken.length = 0;
+  });
+
+  it('operators list, show, resume and retry what was paused and what failed, and see what was stopped', async () => {
+    const { id } = (await sendUnrun(withWebhook)).result.task;
+    const named = async () =>
+      (await administer('push.list', { task: id }))['configs'] as { config: string; state: string }[];
+    const { config } = (await named())[0]!;
+    const message = { task: id, config: config.split('/')[1]! };
+    status = 401;
+    await invoke('delivery', batchOf(message));
+    expect(await administer('push.list')).toMatchObject({ configs: [{ config, state: 'paused' }] });
+    expect(await administer('push.show', { config })).toMatchObject({
+      attempts: [{ class: '4xx', status: 401 }],
+    });
+    status = 400;
+    await administer('push.resume', { config });
+    await deliverAll();
+    expect(await jobsOf(id)).toEqual(['failed']);
+    status = 200;
+    const before = receiver.seen.length;
+    await administer('push.retry', { job: `${config}/1` });
+    await deliverAll();
+    expect(receiver.seen).toHaveLength(before + 1);
+    status = 410;
+    await administer('push.retry', { job: `${config}/1` });
+    await deliverAll();
+    status = 200;
+    expect(await administer('push.list', { state: 'stopped' })).toMatchObject({ configs: [{ config }] });
+    for (const [operation, actor] of [
+      ['push.pause', 'gateway'],
+      ['push.resume', expect.stringContaining('arn:')],
+      ['push.stop', 'gateway'],
+    ] as const) {
+      expect(await audited(operation)).toMatchObject([{ actor, kind: 'push', id: config }]);
+    }
+    expect(await audited('push.retry')).toHaveLength(2);
+  });
+
   it('operators show, rebuild and repair tasks', async () => {
     const { result } = await sendUnrun();
     const { id } = result.task;
@@ -272,10 +374,48 @@ describe('every function does its work with no more than its role', () => {
   });
 });
 
+const urlOf = () => `https://${HOOKS}:${receiver.port}/hook`;
+const webhook = {
+  get url() {
+    return urlOf();
+  },
+  authentication: { scheme: 'Bearer', credentials: 'a-credential' },
+};
+const withWebhook = { taskPushNotificationConfig: webhook };
+const revisionOf = (task: string, revision: number) => {
+  const { pk, sk } = keys.revision(task, revision);
+  return { dynamodb: { Keys: { pk: { S: pk }, sk: { S: sk } }, SequenceNumber: '1' } };
+};
+
+/** Every message of the outbox queue, to its end. */
+async function deliverAll(): Promise<void> {
+  for (let next = woken.shift(); next; next = woken.shift()) {
+    expect(await invoke('delivery', batchOf(next))).toEqual({ batchItemFailures: [] });
+  }
+}
+
+/** States of a task's jobs, in the order of revisions. */
+async function jobsOf(task: string): Promise<unknown[]> {
+  const partition = keys.pushConfig(task, '').pk;
+  const { items } = await rig.store.query({ table: 'outbox', partition, sort: { prefix: 'J#' } });
+  return items.map((item) => item['state']);
+}
+
+async function audited(operation: string) {
+  const { items } = await rig.store.query({
+    table: 'registry',
+    partition: keys.audit(systemClock.now(), '').pk,
+  });
+  return items.filter((item) => item['operation'] === operation);
+}
+
 /** A task that no executor takes, nor any that comes after it. */
-async function sendUnrun() {
+async function sendUnrun(configuration: object = {}) {
   runQueue.arrived = undefined;
-  const sent = await call('SendMessage', { message: message(), configuration: { returnImmediately: true } });
+  const sent = await call('SendMessage', {
+    message: message(),
+    configuration: { returnImmediately: true, ...configuration },
+  });
   runQueue.messages.length = 0;
   return sent;
 }

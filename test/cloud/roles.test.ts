@@ -83,6 +83,7 @@ describe('the role of each function', () => {
       'profile',
       keys.rate('acme', 1).pk,
       keys.dataKey('acme', 'content', '').pk,
+      'audit#202612',
     ];
     const touches = (name: FunctionName, action: string) =>
       (Object.keys(tableArn) as (keyof typeof tableArn)[])
@@ -101,21 +102,32 @@ describe('the role of each function', () => {
       ]),
     );
     const none = { get: '', put: '', update: '', delete: '', scan: '' };
-    const all = 'state view registry';
+    const all = 'state view outbox registry';
     expect(matrix).toEqual({
-      rpc: { get: all, put: all, update: 'state registry', delete: 'registry', scan: '' },
+      rpc: {
+        get: 'state view registry',
+        put: all,
+        update: 'state registry',
+        delete: 'outbox registry',
+        scan: '',
+      },
       card: { ...none, get: 'registry' },
-      executor: { ...none, get: all, put: all, update: 'state' },
-      projector: { ...none, get: 'state view', put: 'view' },
-      'projection-retry': { ...none, get: 'state view', put: 'view' },
-      sweeper: { ...none, get: 'state view', put: 'state view', update: 'state' },
-      'dead-letter': { ...none, get: 'state view', put: 'state view', update: 'state' },
-      admin: { get: all, put: all, update: 'state', delete: 'view', scan: 'state' },
+      executor: { ...none, get: 'state view registry', put: all, update: 'state' },
+      projector: { ...none, get: 'state view', put: 'view outbox' },
+      'projection-retry': { ...none, get: 'state view', put: 'view outbox' },
+      sweeper: { ...none, get: 'state view outbox', put: 'state view outbox', update: 'state outbox' },
+      'dead-letter': { ...none, get: 'state view', put: 'state view outbox', update: 'state' },
+      delivery: { ...none, get: all, put: 'outbox registry', update: 'state outbox' },
+      'outbox-dead-letter': { ...none, get: 'outbox', update: 'outbox' },
+      admin: { get: all, put: all, update: 'state outbox', delete: 'view', scan: 'state' },
     });
   });
 
-  it('lets rpc count and keep data keys in the registry, and change nothing else there', () => {
-    for (const partition of ['client', 'profile', 'provider', 'settings', 'audit#202612']) {
+  it('lets rpc count, keep data keys and add to the audit in the registry, and change nothing else there', () => {
+    expect(onTable('rpc', 'PutItem', 'registry', keys.audit(Date.UTC(2026, 11), '').pk)).toBe(true);
+    expect(onTable('rpc', 'UpdateItem', 'registry', keys.audit(Date.UTC(2026, 11), '').pk)).toBe(false);
+    expect(onTable('rpc', 'DeleteItem', 'registry', keys.audit(Date.UTC(2026, 11), '').pk)).toBe(false);
+    for (const partition of ['client', 'profile', 'provider', 'settings']) {
       expect(onTable('rpc', 'PutItem', 'registry', partition)).toBe(false);
       expect(onTable('rpc', 'UpdateItem', 'registry', partition)).toBe(false);
       expect(onTable('rpc', 'DeleteItem', 'registry', partition)).toBe(false);
@@ -129,11 +141,48 @@ describe('the role of each function', () => {
     expect(onTable('rpc', 'PutItem', 'registry', keys.dataKey('acme', 'secret', '202612').pk)).toBe(false);
   });
 
-  it('shows token hashes to rpc and admin only', () => {
+  it('lets delivery read what it needs to know of the registry and add to the audit, and nothing else there', () => {
+    const partitions = [
+      'client',
+      'profile',
+      'provider',
+      'settings',
+      keys.audit(Date.UTC(2026, 11), '').pk,
+      keys.rate('acme', 1).pk,
+      ...['content', 'push', 'working', 'secret', 'dedup'].map(
+        (purpose) => keys.dataKey('acme', purpose, '').pk,
+      ),
+    ];
+    const may = (action: string) =>
+      partitions.filter((partition) => onTable('delivery', action, 'registry', partition));
+    expect(may('GetItem')).toEqual([
+      'client',
+      'profile',
+      'provider',
+      'settings',
+      'key#acme#content',
+      'key#acme#push',
+    ]);
+    expect(may('PutItem')).toEqual(['audit#202612']);
+    expect(may('Query')).toEqual([]);
+    expect(may('UpdateItem')).toEqual([]);
+    expect(may('DeleteItem')).toEqual([]);
+  });
+
+  it('shows the audit to admin only', () => {
+    const readers = functionNames.filter((name) =>
+      ['GetItem', 'BatchGetItem', 'Query', 'Scan'].some((action) =>
+        onTable(name, action, 'registry', keys.audit(Date.UTC(2026, 11), '').pk),
+      ),
+    );
+    expect(readers).toEqual(['admin']);
+  });
+
+  it('shows clients, token hashes included, to those only that authenticate them or call their webhooks', () => {
     const readers = functionNames.filter((name) =>
       onTable(name, 'GetItem', 'registry', keys.client('acme').pk),
     );
-    expect(readers).toEqual(['rpc', 'admin']);
+    expect(readers).toEqual(['rpc', 'delivery', 'admin']);
   });
 
   it('covers every index that its function queries, and no other', () => {
@@ -155,34 +204,39 @@ describe('the role of each function', () => {
       executor: 'context',
       projector: '',
       'projection-retry': '',
-      sweeper: 'due',
+      sweeper: 'due due',
       'dead-letter': '',
-      admin: '',
+      delivery: '',
+      'outbox-dead-letter': '',
+      admin: 'halted',
     });
   });
 
-  it('lets the functions that move runs send to the run queue, and only the projector to its retry queue', () => {
-    const senders = (start: string) => {
-      const resource = `<${idOf('AWS::SQS::Queue', start)}.Arn>`;
+  it('lets each function send to the queues of what it moves, and only the projector to its retry queue', () => {
+    const senders = (name: string) => {
+      const queues = stack.ofType('AWS::SQS::Queue');
+      const { id } = queues.find(({ properties }) => properties['QueueName'] === `Sealpost-${name}`)!;
+      const resource = `<${id}.Arn>`;
       return functionNames.filter((name) => allowed(name, { action: 'sqs:SendMessage', resource }));
     };
-    expect(senders('RunsRunQueue17')).not.toContain('card');
-    expect(senders('RunsRunQueue17')).toHaveLength(functionNames.length - 1);
-    expect(senders('ProjectionProjectionQueueC')).toEqual(['projector']);
-    expect(senders('ProjectionLost')).toEqual(['projector']);
+    const still = ['card', 'delivery', 'outbox-dead-letter'];
+    expect(senders('runs')).toEqual(functionNames.filter((name) => !still.includes(name)));
+    expect(senders('outbox')).toEqual(['projector', 'projection-retry', 'sweeper', 'delivery', 'admin']);
+    expect(senders('projections')).toEqual(['projector']);
+    expect(senders('projections-lost')).toEqual(['projector']);
   });
 });
 
 describe('the sealing key', () => {
-  it('is beyond the reach of projector, projection-retry, sweeper, dead-letter and card', () => {
+  it('is beyond the reach of projector, projection-retry, sweeper, the dead-letter functions and card', () => {
     const users = functionNames.filter((name) =>
       stack.statements(name).some(({ resources }) => resources.includes(`<${keyId.data}.Arn>`)),
     );
-    expect(users).toEqual(['rpc', 'executor', 'admin']);
+    expect(users).toEqual(['rpc', 'executor', 'delivery', 'admin']);
     const ofKms = functionNames.filter((name) =>
       stack.statements(name).some(({ actions }) => actions.includes('kms:Decrypt')),
     );
-    expect(ofKms).toEqual(['rpc', 'executor', 'admin']);
+    expect(ofKms).toEqual(['rpc', 'executor', 'delivery', 'admin']);
   });
 
   it('opens for each function only what its purpose is', () => {
@@ -190,8 +244,10 @@ describe('the sealing key', () => {
       ['content', 'working', 'push', 'secret', 'dedup'].filter((purpose) =>
         withDataKey(name, action, bound(purpose)),
       );
-    expect(uses('rpc', 'GenerateDataKey')).toEqual(['content', 'dedup']);
-    expect(uses('rpc', 'Decrypt')).toEqual(['content', 'dedup']);
+    expect(uses('rpc', 'GenerateDataKey')).toEqual(['content', 'push', 'dedup']);
+    expect(uses('rpc', 'Decrypt')).toEqual(['content', 'push', 'dedup']);
+    expect(uses('delivery', 'GenerateDataKey')).toEqual([]);
+    expect(uses('delivery', 'Decrypt')).toEqual(['content', 'push']);
     expect(uses('executor', 'GenerateDataKey')).toEqual(['content']);
     expect(uses('executor', 'Decrypt')).toEqual(['content', 'secret']);
     expect(uses('admin', 'GenerateDataKey')).toEqual(['secret']);
@@ -222,10 +278,10 @@ describe('the sealing key', () => {
       expect(may([statement(administers!)], { action, resource: '*' })).toBe(false);
     }
     for (const use of uses) {
-      expect(JSON.stringify(use['Principal'])).toMatch(/Rpc|Executor|Admin/);
+      expect(JSON.stringify(use['Principal'])).toMatch(/Rpc|Executor|Delivery|Admin/);
       expect(use['Condition'].StringEquals['kms:EncryptionContext:purpose']).not.toHaveLength(0);
     }
-    expect(uses).toHaveLength(4);
+    expect(uses).toHaveLength(5);
   });
 
   it('rotates, as does the key of the tables', () => {

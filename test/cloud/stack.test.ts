@@ -5,7 +5,8 @@ import { functionNames } from '../../infra/bundle.ts';
 import { GatewayFunction } from '../../infra/cloud/gateway-function.ts';
 import { readParameters } from '../../infra/cloud/parameters.ts';
 import { readEnvironment } from '../../shared/runtime/environment.ts';
-import { readable, synthesise } from './synthesise.ts';
+import { METRICS_NAMESPACE } from '../../shared/telemetry/metrics-powertools.ts';
+import { type Properties, readable, synthesise } from './synthesise.ts';
 
 const stack = synthesise();
 const template = Template.fromStack(stack.stack);
@@ -33,8 +34,8 @@ describe('a function', () => {
           variable,
           typeof value === 'string'
             ? value
-            : variable.endsWith('QUEUE')
-              ? 'https://sqs.example/q'
+            : /_(QUEUE|URL)$/.test(variable)
+              ? 'https://resolved.example/q'
               : 'resolved',
         ]),
       );
@@ -52,11 +53,13 @@ describe('a function', () => {
       rpc: 'SEALPOST_CARD_KEY SEALPOST_DATA_KEY SEALPOST_RUN_QUEUE',
       card: 'SEALPOST_CARD_KEY',
       executor: 'SEALPOST_DATA_KEY SEALPOST_RUN_QUEUE',
-      projector: 'SEALPOST_PROJECTION_QUEUE SEALPOST_RUN_QUEUE',
-      'projection-retry': 'SEALPOST_RUN_QUEUE',
-      sweeper: 'SEALPOST_RUN_QUEUE',
+      projector: 'SEALPOST_OUTBOX_QUEUE SEALPOST_PROJECTION_QUEUE SEALPOST_RUN_QUEUE',
+      'projection-retry': 'SEALPOST_OUTBOX_QUEUE SEALPOST_RUN_QUEUE',
+      sweeper: 'SEALPOST_OUTBOX_QUEUE SEALPOST_RUN_QUEUE',
       'dead-letter': 'SEALPOST_RUN_QUEUE',
-      admin: 'SEALPOST_DATA_KEY SEALPOST_RUN_QUEUE',
+      delivery: 'SEALPOST_DATA_KEY SEALPOST_OUTBOX_QUEUE',
+      'outbox-dead-letter': '',
+      admin: 'SEALPOST_DATA_KEY SEALPOST_OUTBOX_QUEUE SEALPOST_RUN_QUEUE',
     });
   });
 
@@ -65,7 +68,15 @@ describe('a function', () => {
       functionNames.filter(
         (name) => from.function(name).properties['ReservedConcurrentExecutions'] !== undefined,
       );
-    expect(reserved(stack)).toEqual(['executor', 'projector', 'projection-retry', 'sweeper', 'dead-letter']);
+    expect(reserved(stack)).toEqual([
+      'executor',
+      'projector',
+      'projection-retry',
+      'sweeper',
+      'dead-letter',
+      'delivery',
+      'outbox-dead-letter',
+    ]);
     expect(reserved(synthesise({ reserveConcurrency: 'false' }))).toEqual([]);
   });
 
@@ -95,7 +106,67 @@ describe('the sweeper', () => {
   });
 });
 
+describe('delivery', () => {
+  it('stands in no VPC, so that nothing private is within its reach', () => {
+    for (const name of functionNames) {
+      expect(stack.function(name).properties['VpcConfig']).toBeUndefined();
+    }
+    expect(stack.ofType('AWS::EC2::SecurityGroup')).toEqual([]);
+  });
+
+  it('knows the address of the gateway itself, with a domain and without, so that no webhook loops', () => {
+    const told = (from: typeof stack) =>
+      readable(from.function('delivery').properties['Environment'].Variables['SEALPOST_PUBLIC_URL']);
+    expect(told(stack)).toBe(readable(stack.outputs['Url']!.Value));
+    const named = synthesise({
+      domainName: 'agents.example.com',
+      certificateArn: 'arn:aws:acm:eu-central-1:111111111111:certificate/1',
+    });
+    expect(told(named)).toBe('https://agents.example.com');
+  });
+
+  it('calls as many webhooks at once as the deployment says', () => {
+    const two = synthesise({ deliveryConcurrency: '2' });
+    expect(two.function('delivery').properties['ReservedConcurrentExecutions']).toBe(2);
+  });
+});
+
 describe('operators', () => {
+  it('see what becomes of webhooks as alarms, on metrics under the dimensions that the code gives them', () => {
+    const watched = stack.ofType('AWS::CloudWatch::Alarm').flatMap(({ properties }) => {
+      const single = properties['MetricName'] ? [properties] : [];
+      const parts = (properties['Metrics'] ?? []) as Properties[];
+      const metrics = parts.flatMap((part) => (part['MetricStat'] ? [part['MetricStat'].Metric] : []));
+      const queries = parts.flatMap((part) => (part['MetricStat'] ? [] : [String(part['Expression'])]));
+      const named = [...single, ...metrics].filter((metric) => metric['Namespace'] === METRICS_NAMESPACE);
+      return [
+        ...named.map((metric) => {
+          const dimensions = (metric['Dimensions'] as { Name: string; Value: string }[])
+            .filter(({ Name }) => Name !== 'service')
+            .map(({ Name, Value }) => `${Name}=${Value}`)
+            .sort();
+          return `${metric['MetricName']} ${dimensions.join(' ')}`;
+        }),
+        ...queries,
+      ];
+    });
+    expect(watched.sort()).toEqual(
+      [
+        'PushJobsDue function=sweeper',
+        'PushOldestDue function=sweeper',
+        'PushDuration function=delivery',
+        'PushAttempt class=2xx function=delivery',
+        'IF(attempts >= 20, 100 * (attempts - FILL(delivered, 0)) / attempts, 0)',
+        'PushJobEnded function=delivery state=exhausted',
+        'PushHalted function=delivery reason=authentication_failed state=paused',
+        'PushHalted function=delivery reason=gone state=stopped',
+        'PushHalted function=delivery reason=address_refused state=stopped',
+        'PushDeadLettered function=outbox-dead-letter',
+        'SELECT SUM(GuardRefused) FROM "Sealpost"',
+      ].sort(),
+    );
+  });
+
   it('see lag of the views, server errors and throttled tables as alarms', () => {
     const metrics = new Set(
       stack.ofType('AWS::CloudWatch::Alarm').map(({ properties }) => properties['MetricName']),
@@ -136,6 +207,11 @@ describe('operators', () => {
       'WriteThrottleEvents',
       'SuccessfulRequest',
       'Namespace=\\"Sealpost\\"',
+      'PushAttempt',
+      'PushJobEnded',
+      'PushHalted OR GuardRefused OR PushDeadLettered',
+      'PushJobsDue',
+      'PushOldestDue',
     ]) {
       expect(body).toContain(shown);
     }
@@ -148,6 +224,7 @@ describe('operators', () => {
         'CardUrl',
         'DashboardName',
         'DelegationTable',
+        'OutboxDeadLettersUrl',
         'OutboxTable',
         'ProjectionDeadLettersUrl',
         'RegionOutput',
@@ -174,6 +251,7 @@ describe('parameters', () => {
     expect(read({ domainName: 'a.example.com' })).toThrow(/domainName and certificateArn go together/);
     expect(read({ hostedZoneId: 'Z1' })).toThrow(/hostedZoneId/);
     expect(read({ executorConcurrency: '1' })).toThrow(/executorConcurrency/);
+    expect(read({ deliveryConcurrency: '1001' })).toThrow(/deliveryConcurrency/);
     expect(read({ retain: 'perhaps' })).toThrow(/retain/);
     expect(read({ logDays: '31' })).toThrow(/logDays/);
     expect(read({ alarmEmail: 'nobody' })).toThrow(/alarmEmail/);

@@ -17,7 +17,7 @@ describe('a work queue', () => {
     return { mapping: found, consumer: stack.resources.find(({ id }) => id === found['FunctionName'].Ref)! };
   };
 
-  it.each(['runs', 'projections'])(
+  it.each(['runs', 'projections', 'outbox'])(
     '%s sends what cannot be done to dead letters that only it may send',
     (name) => {
       const [, queue] = named(name);
@@ -32,7 +32,7 @@ describe('a work queue', () => {
     },
   );
 
-  it.each(['runs', 'projections', 'runs-dead'])(
+  it.each(['runs', 'projections', 'outbox', 'runs-dead', 'outbox-dead'])(
     '%s hides a message for six times its consumer’s timeout, reports single failures, and never throttles',
     (name) => {
       const [id, queue] = named(name);
@@ -54,6 +54,13 @@ describe('a work queue', () => {
     expect(consumerOf(named('projections')[0]).consumer.id).toBe(stack.function('projection-retry').id);
   });
 
+  it('hands configs to delivery one by one, and their dead letters to outbox-dead-letter', () => {
+    const outbox = consumerOf(named('outbox')[0]);
+    expect(outbox.consumer.id).toBe(stack.function('delivery').id);
+    expect(outbox.mapping['BatchSize']).toBe(1);
+    expect(consumerOf(named('outbox-dead')[0]).consumer.id).toBe(stack.function('outbox-dead-letter').id);
+  });
+
   it('is encrypted and refuses what does not come over TLS', () => {
     for (const [id, properties] of queues) {
       expect(properties['SqsManagedSseEnabled']).toBe(true);
@@ -72,7 +79,7 @@ describe('a work queue', () => {
       );
     const watches = (metric: string, queue: string) =>
       watched.some((alarm) => alarm.startsWith(metric) && alarm.includes(queue));
-    for (const name of ['runs', 'projections']) {
+    for (const name of ['runs', 'projections', 'outbox']) {
       expect(watches('ApproximateAgeOfOldestMessage', named(name)[0])).toBe(true);
       expect(watches('ApproximateNumberOfMessagesVisible', named(`${name}-dead`)[0])).toBe(true);
     }
