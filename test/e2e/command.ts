@@ -39,7 +39,10 @@ export async function startCommand(
     // A group of its own: a kill reaches npm, its shell and the host alike.
     detached: true,
   });
-  const exit = once(child, 'close');
+  // Also when the test run itself is cut short.
+  const takeAlong = () => signal(child, 'SIGKILL');
+  process.once('exit', takeAlong);
+  const exit = once(child, 'close').finally(() => process.off('exit', takeAlong));
   let [output, errors] = ['', ''];
   child.stderr.on('data', (chunk: Buffer) => (errors += chunk.toString()));
   const kill = async () => {

@@ -42,7 +42,7 @@ export function provesAStockClient(
   });
   afterAll(async () => {
     await host?.stop();
-    folder[Symbol.dispose]();
+    folder?.[Symbol.dispose]();
   });
   const connect = (profile?: string) =>
     connectStock(host, profile && `agents/${profile}/.well-known/agent-card.json`);
