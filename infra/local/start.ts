@@ -26,7 +26,7 @@ const command = new Command('npm start --')
     parseFunction,
     {},
   )
-  .option('--allow-loopback', 'let providers be on this machine')
+  .option('--allow-loopback', 'let providers and webhooks be on this machine')
   .option('--bundles <dir>', 'run the functions from bundles as they are deployed')
   .option('--json', 'print one line of JSON when ready, and nothing else')
   .option('--verbose', 'show everything that the functions log')
