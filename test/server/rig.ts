@@ -1,6 +1,7 @@
 import { createCardPublisher } from '../../shared/cards/index.ts';
 import { createPrivacy } from '../../shared/ceilings/privacy.ts';
 import { echoAdapter, type ProviderAdapter } from '../../shared/providers/index.ts';
+import type { InboxMessage } from '../../shared/delegation/services.ts';
 import type { OutboxMessage } from '../../shared/push/services.ts';
 import { createPatternRedactor } from '../../shared/redaction/index.ts';
 import { createRegistry, mintToken, type Profile, type Provider } from '../../shared/registry/index.ts';
@@ -53,26 +54,39 @@ export function memoryQueue(): MemoryQueue {
   };
 }
 
-/** Takes messages off the queue as they come, all at once and without their delays, until disposed. */
-export function executing(...gateways: readonly Gateway[]): AsyncDisposable {
+/** Executions at once, as a queue mapping bounds them. */
+const MOST_EXECUTIONS = 20;
+
+/**
+ * Takes messages off the queue as they come and without their delays, by turns on each gateway, until disposed. What
+ * fails is delivered again.
+ */
+export function executing(...gateways: readonly [Gateway, ...Gateway[]]): AsyncDisposable {
   const running = new Set<Promise<void>>();
-  const queue = gateways[0]!.runQueue;
+  const queue = gateways[0].runQueue;
   let turn = 0;
-  queue.arrived = () => {
-    const next = queue.messages.shift();
-    if (!next) return;
-    const gateway = gateways[turn++ % gateways.length]!;
-    const run = gateway
-      .execute(next.task)
-      .then(async (executed) => {
-        if (executed.kind === 'again' && queue.arrived) await queue.send({ task: next.task });
-      })
-      .finally(() => running.delete(run));
-    running.add(run);
+  let isOver = false;
+  const take = () => {
+    while (!isOver && running.size < MOST_EXECUTIONS) {
+      const next = queue.messages.shift();
+      if (!next) return;
+      const run = execute(next.task).finally(() => {
+        running.delete(run);
+        take();
+      });
+      running.add(run);
+    }
   };
-  for (let waiting = queue.messages.length; waiting > 0; waiting--) queue.arrived();
+  const execute = async (task: string) => {
+    const gateway = gateways[turn++ % gateways.length]!;
+    const executed = await gateway.execute(task).catch(() => ({ kind: 'again' }));
+    if (executed.kind === 'again') queue.messages.push({ task, delaySeconds: 0 });
+  };
+  queue.arrived = take;
+  take();
   return {
     async [Symbol.asyncDispose]() {
+      isOver = true;
       queue.arrived = undefined;
       while (running.size > 0) await Promise.all(running);
     },
@@ -107,6 +121,7 @@ export interface Gateway {
   readonly runQueue: MemoryQueue;
   readonly projectionQueue: MemoryQueue;
   readonly outboxQueue: WorkQueue<OutboxMessage> & { readonly messages: OutboxMessage[] };
+  readonly inboxQueue: WorkQueue<InboxMessage> & { readonly messages: InboxMessage[] };
   readonly metrics: ReturnType<typeof recordingMetrics>;
   readonly log: ReturnType<typeof recordingLog>;
   readonly keyService: ReturnType<typeof memoryKeyService>;
@@ -153,6 +168,10 @@ export function createGateway(parts: GatewayParts): Gateway {
   const log = recordingLog();
   const runQueue = parts.runQueue ?? memoryQueue();
   const projectionQueue = memoryQueue();
+  const inboxQueue: Gateway['inboxQueue'] = {
+    messages: [],
+    send: async (message) => void inboxQueue.messages.push(message),
+  };
   const outboxQueue: Gateway['outboxQueue'] = {
     messages: [],
     send: async (message) => void outboxQueue.messages.push(message),
@@ -196,6 +215,7 @@ export function createGateway(parts: GatewayParts): Gateway {
     runQueue,
     projectionQueue,
     outboxQueue,
+    inboxQueue,
     metrics,
     log,
     keyService,
@@ -214,7 +234,7 @@ export function createGateway(parts: GatewayParts): Gateway {
     execute,
     follow: (...tasks) =>
       followAll(
-        { ...services, projectionQueue, outboxQueue },
+        { ...services, projectionQueue, outboxQueue, inboxQueue },
         tasks.map((task, i) => ({ task, at: String(i) })),
       ),
     sweep: () => sweep(services, Number.POSITIVE_INFINITY),
