@@ -6,7 +6,7 @@ import { rebuildTask, repairAll, showTask } from '../../shared/runs/operate.ts';
 import { composeTasks, type Seams } from '../../shared/runtime/compose.ts';
 import { readEnvironment } from '../../shared/runtime/environment.ts';
 import type { Log } from '../../shared/runtime/ports.ts';
-import { composeOutboxQueue, composeRunQueue } from '../../shared/runtime/queues.ts';
+import { composeInboxQueue, composeOutboxQueue, composeRunQueue } from '../../shared/runtime/queues.ts';
 import { type AdminEvent, createRoute, type ProxyAnswer, refuse } from './routes.ts';
 
 /** What tests put in the place of the adapters. */
@@ -31,6 +31,7 @@ export function createHandler(
     ...services,
     runQueue: composeRunQueue(environment, seams),
     outboxQueue: composeOutboxQueue(environment, seams),
+    inboxQueue: composeInboxQueue(environment, seams),
   };
   const tasks: TaskOperations = {
     show: (task) => showTask(services, task),

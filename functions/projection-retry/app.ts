@@ -4,7 +4,7 @@ import { nameOf } from '../../shared/runs/recover.ts';
 import { composeState, type Seams } from '../../shared/runtime/compose.ts';
 import { readEnvironment } from '../../shared/runtime/environment.ts';
 import { type BatchAnswer, eachTask, type QueueEvent } from '../../shared/runtime/queue-event.ts';
-import { composeOutboxQueue, composeRunQueue } from '../../shared/runtime/queues.ts';
+import { composeInboxQueue, composeOutboxQueue, composeRunQueue } from '../../shared/runtime/queues.ts';
 
 /** Projects again what failed in the stream, one task by its id (design §4, projection). */
 export function createHandler(variables: Readonly<Record<string, string | undefined>>, seams: Seams = {}) {
@@ -14,6 +14,7 @@ export function createHandler(variables: Readonly<Record<string, string | undefi
     ...state,
     runQueue: composeRunQueue(environment, seams),
     outboxQueue: composeOutboxQueue(environment, seams),
+    inboxQueue: composeInboxQueue(environment, seams),
   };
   return middy<QueueEvent, BatchAnswer>().handler(async (event) => {
     const answer = await eachTask(

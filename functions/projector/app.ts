@@ -3,7 +3,12 @@ import { followAll } from '../../shared/runs/follow.ts';
 import { composeState, type Seams } from '../../shared/runtime/compose.ts';
 import { readEnvironment } from '../../shared/runtime/environment.ts';
 import type { BatchAnswer } from '../../shared/runtime/queue-event.ts';
-import { composeOutboxQueue, composeProjectionQueue, composeRunQueue } from '../../shared/runtime/queues.ts';
+import {
+  composeInboxQueue,
+  composeOutboxQueue,
+  composeProjectionQueue,
+  composeRunQueue,
+} from '../../shared/runtime/queues.ts';
 import { changesOf, type StreamEvent } from './event.ts';
 
 /** Follows the state table's stream: the guarantee that what was committed is published (design §4, P3). */
@@ -14,6 +19,7 @@ export function createHandler(variables: Readonly<Record<string, string | undefi
     ...state,
     runQueue: composeRunQueue(environment, seams),
     outboxQueue: composeOutboxQueue(environment, seams),
+    inboxQueue: composeInboxQueue(environment, seams),
     projectionQueue: composeProjectionQueue(environment, seams),
   };
   return middy<StreamEvent, BatchAnswer>().handler(async (event) => {

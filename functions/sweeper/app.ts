@@ -1,9 +1,10 @@
 import middy from '@middy/core';
+import { sweepDependencies } from '../../shared/delegation/wake.ts';
 import { sweepOutbox } from '../../shared/push/sweep.ts';
 import { sweep } from '../../shared/runs/recover.ts';
 import { composeState, type Seams } from '../../shared/runtime/compose.ts';
 import { readEnvironment } from '../../shared/runtime/environment.ts';
-import { composeOutboxQueue, composeRunQueue } from '../../shared/runtime/queues.ts';
+import { composeInboxQueue, composeOutboxQueue, composeRunQueue } from '../../shared/runtime/queues.ts';
 
 /** What is left for the next minute when a sweep takes too long, ms. */
 const MARGIN_MS = 5_000;
@@ -16,6 +17,7 @@ export function createHandler(variables: Readonly<Record<string, string | undefi
     ...state,
     runQueue: composeRunQueue(environment, seams),
     outboxQueue: composeOutboxQueue(environment, seams),
+    inboxQueue: composeInboxQueue(environment, seams),
   };
   return middy<unknown, void>().handler(async (_event, context) => {
     const until = services.clock.now() + context.getRemainingTimeInMillis() - MARGIN_MS;
@@ -25,6 +27,7 @@ export function createHandler(variables: Readonly<Record<string, string | undefi
     services.metrics.count('DueEnded', swept.ended);
     services.metrics.count('DuePurged', swept.purged);
     await sweepOutbox(services, until);
+    await sweepDependencies(services, until);
     state.flush();
   });
 }

@@ -36,6 +36,8 @@ export const functionDefinitions = {
   sweeper: { timeoutSeconds: 60, everyMinute: true },
   ceiling: { timeoutSeconds: 300, everyMinute: true },
   delivery: { timeoutSeconds: 120, queue: { name: 'outbox', batchSize: 1, maximumConcurrency: 20 } },
+  callback: { timeoutSeconds: 15 },
+  reconciler: { timeoutSeconds: 300, queue: { name: 'inbox', batchSize: 1, maximumConcurrency: 20 } },
   'outbox-dead-letter': {
     timeoutSeconds: 60,
     queue: { name: 'outbox-dlq', batchSize: 10, maximumConcurrency: 5 },

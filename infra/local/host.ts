@@ -151,6 +151,7 @@ async function build(
       SEALPOST_RUN_QUEUE: queues.queues.run.url,
       SEALPOST_PROJECTION_QUEUE: queues.queues.projection.url,
       SEALPOST_OUTBOX_QUEUE: queues.queues.outbox.url,
+      SEALPOST_INBOX_QUEUE: queues.queues.inbox.url,
       SEALPOST_PUBLIC_URL: gateway.url,
     },
   });

@@ -31,9 +31,11 @@ export const queueDefinitions = [
   { name: 'run-dlq', visibilitySeconds: 60 },
   { name: 'projection-dlq', visibilitySeconds: 60 },
   { name: 'outbox-dlq', visibilitySeconds: 60 },
+  { name: 'inbox-dlq', visibilitySeconds: 60 },
   { name: 'run', visibilitySeconds: 60, redrive: { maxReceives: 5, deadLetter: 'run-dlq' } },
   { name: 'projection', visibilitySeconds: 30, redrive: { maxReceives: 5, deadLetter: 'projection-dlq' } },
   { name: 'outbox', visibilitySeconds: 60, redrive: { maxReceives: 5, deadLetter: 'outbox-dlq' } },
+  { name: 'inbox', visibilitySeconds: 120, redrive: { maxReceives: 5, deadLetter: 'inbox-dlq' } },
 ] as const satisfies readonly QueueDefinition[];
 export type QueueName = (typeof queueDefinitions)[number]['name'];
 

@@ -2,6 +2,7 @@ import type { Fetch } from '../guard/index.ts';
 import type { Provider, SealedSecret } from '../registry/types.ts';
 import type { Environment } from '../runtime/environment.ts';
 import { echoAdapter } from './echo.ts';
+import { createRemoteAdapter } from './remote.ts';
 import { createFunctionAdapter, type LambdaClient } from './function-lambda.ts';
 // Not imported on demand, though that would save a cold start 100 ms: in a bundle of one file the bundler then runs the
 // schema library's modules in an order that breaks them.
@@ -26,6 +27,8 @@ export function createProviderAdapters(ports: ProviderPorts): (provider: Provide
     switch (provider.kind) {
       case 'echo':
         return echoAdapter;
+      case 'remote':
+        return createRemoteAdapter(provider.agent);
       case 'function':
         return createFunctionAdapter(ports.lambda, provider.functionName);
       case 'openai': {

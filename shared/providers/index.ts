@@ -15,3 +15,4 @@ export {
 } from './function-contract.ts';
 export { type ValidResult, validateResult } from './result.ts';
 export type * from './types.ts';
+export { MAX_CALLS } from './types.ts';

@@ -1,9 +1,12 @@
-import type { Artifact, Part } from '../protocol/index.ts';
+import type { Artifact, JsonValue, Part } from '../protocol/index.ts';
 import { artifactSchema, partsSchema } from './content.ts';
 import { failed } from './failure.ts';
-import type { ProviderResult, TokenUsage } from './types.ts';
+import { type DelegateCall, MAX_CALLS, type ProviderResult, type TokenUsage } from './types.ts';
 
 type Completed = Extract<ProviderResult, { kind: 'completed' }>;
+
+/** Characters of a transcript's JSON. */
+const MAX_TRANSCRIPT = 1_000_000;
 
 /** A provider's result that the gateway can keep as it is: every artifact has an id of its own. */
 export type ValidResult =
@@ -25,6 +28,11 @@ export function validateResult(result: ProviderResult, newId: () => string): Val
       const message = readMessage(result.message);
       if (artifacts === undefined || message === undefined) return invalid;
       return { kind: 'completed', artifacts, ...message, ...usage };
+    }
+    case 'delegated': {
+      const calls = readCalls(result.calls);
+      const transcript = readTranscript(result.transcript);
+      return calls && transcript ? { kind: 'delegated', calls, ...transcript, ...usage } : invalid;
     }
     case 'input-required':
     case 'auth-required': {
@@ -56,6 +64,21 @@ function readArtifacts(artifacts: Completed['artifacts'], newId: () => string): 
     read.push({ ...parsed.data, artifactId });
   }
   return read;
+}
+
+/** 1 to 16 calls, each with a name of its own and at least one part. */
+function readCalls(calls: readonly DelegateCall[]): DelegateCall[] | undefined {
+  if (calls.length === 0 || calls.length > MAX_CALLS) return undefined;
+  if (new Set(calls.map(({ id }) => id)).size < calls.length) return undefined;
+  const read = calls.map(({ id, agent, parts }) => ({ id, agent, parts: readParts(parts) }));
+  return read.every((call): call is typeof call & { parts: Part[] } => call.parts !== undefined) ? read : undefined;
+}
+
+/** Absent stays absent; undefined: too large, or no plain JSON. */
+function readTranscript(transcript: JsonValue | undefined): { transcript?: JsonValue } | undefined {
+  if (transcript === undefined) return {};
+  const json = JSON.stringify(transcript);
+  return json !== undefined && json.length <= MAX_TRANSCRIPT ? { transcript } : undefined;
 }
 
 /** Absent stays absent; undefined: there is a message and it cannot be read. */

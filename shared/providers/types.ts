@@ -1,4 +1,4 @@
-import type { Artifact, Message } from '../protocol/index.ts';
+import type { Artifact, JsonValue, Message, Part } from '../protocol/index.ts';
 
 /** What a provider is given. Content lives in memory only for the length of the call. */
 export interface ProviderRequest {
@@ -20,6 +20,14 @@ export interface ProviderRequest {
   }[];
   readonly instructions?: string;
   readonly acceptedOutputModes: readonly string[];
+  /** Remote agents that this provider may hand a step to (design §8). */
+  readonly agents: readonly GrantedAgent[];
+  /** Set when the run goes on after a delegation: what became of each of its calls, in their order. */
+  readonly delegation?: {
+    readonly outcomes: readonly DelegationOutcome[];
+    /** What the provider left for itself when it delegated. */
+    readonly transcript?: JsonValue;
+  };
   /** 1 for the first execution. */
   readonly attempt: number;
   /** Epoch ms; the signal aborts then at the latest, and when the task is cancelled or the lease is lost. */
@@ -29,8 +37,42 @@ export interface ProviderRequest {
   readonly progress: (text: string) => Promise<void>;
 }
 
+/** A registered remote agent as a provider sees it. */
+export interface GrantedAgent {
+  readonly id: string;
+  readonly name: string;
+  readonly description: string;
+}
+
+/** One step for a remote agent. `id` is the provider's own name for it, unique within the turn. */
+export interface DelegateCall {
+  readonly id: string;
+  readonly agent: string;
+  readonly parts: readonly Part[];
+}
+
+export interface DelegationOutcome {
+  readonly call: string;
+  readonly agent: string;
+  readonly state: 'completed' | 'failed' | 'canceled' | 'rejected';
+  readonly artifacts: readonly Artifact[];
+  /** The remote's last words, or a fixed sentence of the gateway's where it has none. */
+  readonly message?: readonly Part[];
+}
+
+/** Calls of one turn. */
+export const MAX_CALLS = 16;
+
 /** What a provider answers. `failure` and error texts never reach the client unless they stand in `message`. */
 export type ProviderResult =
+  /** Hands steps on and is called again with what became of them; several wait for all. */
+  | {
+      readonly kind: 'delegated';
+      readonly calls: readonly DelegateCall[];
+      /** Sealed until the provider is called again; plain JSON, at most 1 MB. */
+      readonly transcript?: JsonValue;
+      readonly usage?: TokenUsage;
+    }
   | {
       readonly kind: 'completed';
       readonly artifacts: readonly ProviderArtifact[];

@@ -26,4 +26,12 @@ export type { SecretBox } from './secrets.ts';
 export { createSecretBox, GATEWAY, MASK } from './secrets.ts';
 export type { Authentication } from './tokens.ts';
 export { authenticate, hashSecret, mintToken } from './tokens.ts';
-export type { AnswerLevel, Client, Profile, Provider, SealedSecret, Settings } from './types.ts';
+export type {
+  AnswerLevel,
+  Client,
+  Profile,
+  Provider,
+  RemoteAgent,
+  SealedSecret,
+  Settings,
+} from './types.ts';

@@ -2,13 +2,14 @@ import * as z from 'zod';
 import { keys } from '../storage/keys.ts';
 import type { Item, Key, StoredItem, Value } from '../storage/port.ts';
 import { profileFields, providerKinds, settingsDefaults, settingsFields } from './schemas.ts';
-import type { Client, Profile, Provider, Settings } from './types.ts';
+import type { Client, Profile, Provider, RemoteAgent, Settings } from './types.ts';
 
 /** What the registry keeps, by kind. Of settings only what an administrator set: the rest are defaults. */
 export interface Records {
   readonly client: Client;
   readonly profile: Profile;
   readonly provider: Provider;
+  readonly agent: RemoteAgent;
   readonly settings: Partial<Settings>;
 }
 export type RecordKind = keyof Records;
@@ -38,6 +39,8 @@ export function recordKey(kind: RecordKind, id: string): Key | undefined {
       return isId(id) ? keys.profile(id) : undefined;
     case 'provider':
       return isId(id) ? keys.provider(id) : undefined;
+    case 'agent':
+      return isId(id) ? keys.agent(id) : undefined;
     case 'settings':
       return keys.settings();
   }
@@ -80,14 +83,35 @@ const clientRecord = z.object({
 
 const profileRecord = z.object({ ...profileFields, published: z.boolean() }) satisfies z.ZodType<Profile>;
 
-const providerRecord = providerKinds(
-  z.object({ sealed: bytes, salt: bytes, epoch: z.string() }),
-) satisfies z.ZodType<Provider>;
+const sealedSecret = z.object({ sealed: bytes, salt: bytes, epoch: z.string() });
+
+const providerRecord = providerKinds(sealedSecret) satisfies z.ZodType<Provider>;
+
+const agentRecord = z.object({
+  id: z.string(),
+  name: z.string(),
+  description: z.string(),
+  cardUrl: z.string(),
+  credential: z.exactOptional(sealedSecret),
+  disabled: z.boolean(),
+  push: z.enum(['embedded', 'separate', 'off']),
+  allowedOrigins: z.array(z.string()),
+  trustedHosts: z.array(z.string()),
+  allowedPorts: z.array(z.number()),
+  cardKey: z.exactOptional(
+    z.object({ kty: z.literal('EC'), crv: z.literal('P-256'), x: z.string(), y: z.string() }),
+  ),
+  interface: z.object({ url: z.string(), protocolVersion: z.string(), tenant: z.exactOptional(z.string()) }),
+  cardEtag: z.exactOptional(z.string()),
+  cardReadAt: z.number(),
+  waitSeconds: z.number(),
+}) satisfies z.ZodType<RemoteAgent>;
 
 const readers: { readonly [K in RecordKind]: (data: unknown) => Records[K] | undefined } = {
   client: (data) => clientRecord.safeParse(data).data,
   profile: (data) => profileRecord.safeParse(data).data,
   provider: (data) => providerRecord.safeParse(data).data,
+  agent: (data) => agentRecord.safeParse(data).data,
   settings: (data) => (typeof data === 'object' && data !== null ? readSettings(data) : undefined),
 };
 

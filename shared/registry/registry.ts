@@ -11,7 +11,7 @@ import {
   RecordUnreadable,
   recordKey,
 } from './records.ts';
-import type { Client, Profile, Provider, Settings } from './types.ts';
+import type { Client, Profile, Provider, RemoteAgent, Settings } from './types.ts';
 
 /** How long a change of settings, profiles or providers may go unseen (design §7). Clients are never cached. */
 export const CACHE_MS = 5_000;
@@ -28,6 +28,7 @@ export interface Registry {
   /** All of them, published or not, by id; unreadable ones are left out and logged. */
   profiles(): Promise<readonly Profile[]>;
   provider(id: string): Promise<Provider | undefined>;
+  agent(id: string): Promise<RemoteAgent | undefined>;
   /** Complete: what was never set has its default. */
   settings(): Promise<Settings>;
 }
@@ -51,6 +52,7 @@ export function createRegistry(parts: RegistryParts): Registry {
       cached('profiles', async () => (await readRecords(store, 'profile', log)).map(({ value }) => value)),
     provider: async (id) =>
       recordKey('provider', id) && cached(`provider#${id}`, () => fresh('provider', id)),
+    agent: async (id) => recordKey('agent', id) && cached(`agent#${id}`, () => fresh('agent', id)),
     settings: () => cached('settings', async () => effectiveSettings((await fresh('settings', '')) ?? {})),
   };
 }

@@ -76,13 +76,16 @@ export type ProfileInput = z.output<typeof profileInput>;
 /** The provider kinds; how a key stands in them differs between a file and the store. */
 export function providerKinds<Key extends z.ZodType>(apiKey: Key) {
   const shared = { id, answerLevel: z.exactOptional(level), timeoutSeconds: whole(1, 840).default(60) };
+  const agents = z.exactOptional(distinct(z.array(id).max(16)));
   const sampling = {
     maxOutputTokens: z.exactOptional(whole(1, 1_000_000)),
     temperature: z.exactOptional(z.number().min(0).max(2)),
+    agents,
   };
   const kinds = [
     z.strictObject({ ...shared, kind: z.literal('echo') }),
-    z.strictObject({ ...shared, kind: z.literal('function'), functionName }),
+    z.strictObject({ ...shared, kind: z.literal('function'), functionName, agents }),
+    z.strictObject({ ...shared, kind: z.literal('remote'), agent: id }),
     z.strictObject({
       ...shared,
       kind: z.literal('openai'),
@@ -102,7 +105,7 @@ export function providerKinds<Key extends z.ZodType>(apiKey: Key) {
   ] as const;
   return z.discriminatedUnion('kind', kinds, {
     error: (issue) =>
-      issue.code === 'invalid_union' ? 'must be one of echo, function, openai, bedrock' : undefined,
+      issue.code === 'invalid_union' ? 'must be one of echo, function, remote, openai, bedrock' : undefined,
   });
 }
 export const providerInput = providerKinds(secret);

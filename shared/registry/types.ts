@@ -76,7 +76,14 @@ export type Provider = {
   readonly timeoutSeconds: number;
 } & (
   | { readonly kind: 'echo' }
-  | { readonly kind: 'function'; readonly functionName: string }
+  | {
+      readonly kind: 'function';
+      readonly functionName: string;
+      /** Remote agents it may hand steps to. */
+      readonly agents?: readonly string[];
+    }
+  /** The whole task is handed on to a remote agent. */
+  | { readonly kind: 'remote'; readonly agent: string }
   | {
       readonly kind: 'openai';
       readonly baseUrl: string;
@@ -87,6 +94,8 @@ export type Provider = {
       readonly trustedHosts: readonly string[];
       readonly maxOutputTokens?: number;
       readonly temperature?: number;
+      /** Remote agents offered to the model as tools. */
+      readonly agents?: readonly string[];
     }
   | {
       readonly kind: 'bedrock';
@@ -94,8 +103,35 @@ export type Provider = {
       readonly region?: string;
       readonly maxOutputTokens?: number;
       readonly temperature?: number;
+      /** Remote agents offered to the model as tools. */
+      readonly agents?: readonly string[];
     }
 );
+
+/** A registered outside agent (client role, design §8). */
+export interface RemoteAgent {
+  readonly id: string;
+  readonly name: string;
+  readonly description: string;
+  readonly cardUrl: string;
+  /** Sealed bearer credential; absent: none is sent. */
+  readonly credential?: SealedSecret;
+  readonly disabled: boolean;
+  readonly push: 'embedded' | 'separate' | 'off';
+  /** Origins other than the card's that its interface may have. */
+  readonly allowedOrigins: readonly string[];
+  /** Hosts that may resolve to private addresses. */
+  readonly trustedHosts: readonly string[];
+  readonly allowedPorts: readonly number[];
+  /** P-256 public key that its card must be signed with. */
+  readonly cardKey?: { readonly kty: 'EC'; readonly crv: 'P-256'; readonly x: string; readonly y: string };
+  /** The interface that was chosen when the card was read last. */
+  readonly interface: { readonly url: string; readonly protocolVersion: string; readonly tenant?: string };
+  readonly cardEtag?: string;
+  readonly cardReadAt: number;
+  /** A dependency on it is given up after this, seconds. */
+  readonly waitSeconds: number;
+}
 
 /** A secret of the registry as stored: opened only where it is used, shown as `***`. */
 export interface SealedSecret {

@@ -214,6 +214,7 @@ async function resume(call: Send, head: Head, accepting: Accepting): Promise<Res
     const refusal = refusalOfState(found) ?? (await refusalOfConfig(call, found, accepting.push));
     if (refusal) return err(refusal);
     const resumed = await resumeTask(services, found, accepting);
+    if (resumed.kind === 'busy') return err({ kind: 'unsupported-operation', reason: 'TASK_WORKING' });
     if (resumed.kind !== 'changed') return created(call, resumed);
     found = resumed.head ?? (await readHead(services, found.task));
   }

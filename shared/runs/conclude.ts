@@ -1,3 +1,4 @@
+import { suspendForAgents } from '../delegation/suspend.ts';
 import type { ValidResult } from '../providers/index.ts';
 import { isRetainable, type Profile, type Settings } from '../registry/index.ts';
 import { keys } from '../storage/keys.ts';
@@ -10,7 +11,9 @@ import type { RunSession } from './session.ts';
 
 /** Whose result is committed, and by which rules. */
 export interface Concluding {
-  readonly services: TaskServices;
+  readonly services: TaskServices & Parameters<typeof suspendForAgents>[0];
+  /** The provider whose result it is. */
+  readonly provider: string;
   readonly session: RunSession;
   readonly profile: Profile | undefined;
   readonly settings: Settings;
@@ -34,13 +37,18 @@ export async function stepOf(concluding: Concluding, head: Head, result: ValidRe
         ? suspendForApproval(services, head, payload, now + profile.approvalSeconds * 1000)
         : endWith(services, head, 'TASK_STATE_COMPLETED', payload);
     }
+    case 'delegated': {
+      const step = await suspendForAgents(concluding.services, head, concluding.provider, result);
+      // An agent that was taken away since it was offered: nothing an attempt more would mend.
+      return step ?? endFor('EXECUTION_FAILED');
+    }
     case 'input-required':
     case 'auth-required': {
       if (head.messages >= settings.maxTaskMessages) return endFor('TOO_MANY_MESSAGES');
       const state =
         result.kind === 'input-required' ? 'TASK_STATE_INPUT_REQUIRED' : 'TASK_STATE_AUTH_REQUIRED';
       const deadline = now + (profile?.inputSeconds ?? 0) * 1000;
-      return session.spoken(head, result.message, { state, run: 'suspended', deadline });
+      return session.spoken(head, result.message, { state, run: 'suspended', deadline, endTurn: true });
     }
     case 'rejected': {
       if (!result.message) return { state: 'TASK_STATE_REJECTED', run: 'ended' };

@@ -22,7 +22,7 @@ export function needOf(head: Head, now: number): Need {
       return now >= kept ? { kind: 'purge' } : { kind: 'wait', until: kept };
     case 'suspended':
       if (now >= kept) return { kind: 'purge' };
-      if (late) return { kind: 'end', reason: head.approval ? 'APPROVAL_EXPIRED' : 'INPUT_EXPIRED' };
+      if (late) return { kind: 'end', reason: lateReason(head) };
       return { kind: 'wait', until: Math.min(kept, head.deadline ?? kept) };
     case 'running':
       if (head.lease && now < head.lease.until) return { kind: 'wait', until: head.lease.until };
@@ -30,6 +30,12 @@ export function needOf(head: Head, now: number): Need {
     case 'queued':
       return runnable(head, late);
   }
+}
+
+/** A run that waits for remote agents has each of its dependencies' own deadlines before this one. */
+function lateReason(head: Head): Reason {
+  if (head.approval) return 'APPROVAL_EXPIRED';
+  return head.waiting > 0 ? 'DEADLINE_EXCEEDED' : 'INPUT_EXPIRED';
 }
 
 function runnable(head: Head, late: boolean): Need {

@@ -1,3 +1,4 @@
+import { readTurn } from '../delegation/outcomes.ts';
 import { type ProviderAdapter, runChain, type ValidResult } from '../providers/index.ts';
 import {
   isRetainable,
@@ -19,7 +20,7 @@ import { endRun, nameOf } from './recover.ts';
 import { type OwnMessage, RunSession } from './session.ts';
 
 export interface ExecutorServices extends TaskServices {
-  readonly registry: Pick<Registry, 'profile' | 'provider' | 'settings'>;
+  readonly registry: Pick<Registry, 'profile' | 'provider' | 'settings' | 'agent'>;
   readonly adapterFor: (provider: Provider) => ProviderAdapter;
 }
 
@@ -88,17 +89,26 @@ async function callProviders(
   until: number,
 ): Promise<ValidResult> {
   const { head } = session;
-  const input = await loadRun(services, head, settings);
+  const [input, turn] = await Promise.all([loadRun(services, head, settings), readTurn(services, head)]);
   const found = await Promise.all(profile.providers.map((id) => services.registry.provider(id)));
+  const providers = found.filter((provider) => provider !== undefined);
+  // A run that goes on after a delegation goes on with who delegated; only what stands behind it is its fallback.
+  const from = turn
+    ? Math.max(
+        0,
+        providers.findIndex(({ id }) => id === turn.provider),
+      )
+    : 0;
   return runChain({
-    providers: found.filter((provider) => provider !== undefined),
-    adapterFor: services.adapterFor,
+    providers: providers.slice(from),
+    adapterFor: (provider) => withAgents(services, provider),
     metrics: services.metrics,
     clock: services.clock,
     newId: () => services.random.uuid(),
     // What is in force may have tightened since the task was accepted, and each further provider counts when it is
     // tried. A provider whose answer could not be kept is not called (design §7).
     onAttempt: async (provider, index) => {
+      session.provider = provider.id;
       const level = tighter(await services.privacy.levelOf(session.head), provider.answerLevel ?? 'full');
       if (index > 0 || level !== session.head.ceiling) {
         await session.tighten(level, index > 0 ? provider.id : undefined);
@@ -116,12 +126,36 @@ async function callProviders(
       references: input.references,
       ...given({ instructions: profile.instructions }),
       acceptedOutputModes: input.outputModes,
+      agents: [],
+      ...(turn ? { delegation: { outcomes: turn.outcomes, ...given({ transcript: turn.transcript }) } } : {}),
       attempt: head.attempts,
       deadline: Math.min(head.deadline ?? until, until),
       signal: session.lost,
       progress: (text) => session.progress(text),
     },
   });
+}
+
+/** The provider with the remote agents that it may hand steps to; disabled ones are not offered. */
+function withAgents(services: ExecutorServices, provider: Provider): ProviderAdapter {
+  const adapter = services.adapterFor(provider);
+  const ids = provider.kind === 'remote' ? [] : agentsOf(provider);
+  if (ids.length === 0) return adapter;
+  return {
+    async run(request) {
+      const found = await Promise.all(ids.map((id) => services.registry.agent(id)));
+      const agents = found.flatMap((agent) =>
+        agent && !agent.disabled ? [{ id: agent.id, name: agent.name, description: agent.description }] : [],
+      );
+      return adapter.run({ ...request, agents });
+    },
+  };
+}
+
+/** Remote agents that a provider was granted. */
+function agentsOf(provider: Provider | undefined): readonly string[] {
+  if (provider?.kind === 'remote') return [provider.agent];
+  return provider && 'agents' in provider ? (provider.agents ?? []) : [];
 }
 
 async function finish(
@@ -136,7 +170,16 @@ async function finish(
   if (session.lost.aborted) return DONE;
   const again = result.kind === 'failed' && isRetainable(session.head.ceiling);
   if (again && mayTryAgain(services, session.head, result)) return giveBack(services, session);
-  const ending = await session.end((head) => stepOf({ services, session, profile, settings }, head, result));
+  const granted = agentsOf(await services.registry.provider(session.provider));
+  const agent = async (id: string) => (granted.includes(id) ? services.registry.agent(id) : undefined);
+  const concluding = {
+    services: { ...services, agent },
+    session,
+    provider: session.provider,
+    profile,
+    settings,
+  };
+  const ending = await session.end((head) => stepOf(concluding, head, result));
   if (ending === 'committed') countEnding(services, session.head);
   return DONE;
 }

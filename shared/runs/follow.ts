@@ -1,3 +1,5 @@
+import type { InboxMessage } from '../delegation/services.ts';
+import { wakeDependencies } from '../delegation/wake.ts';
 import { project } from '../journal/project.ts';
 import type { OutboxMessage } from '../push/services.ts';
 import type { RunMessage, WorkQueue } from '../runtime/ports.ts';
@@ -6,6 +8,7 @@ import { nameOf, type RecoveryServices } from './recover.ts';
 
 export interface FollowOneServices extends RecoveryServices {
   readonly outboxQueue: WorkQueue<OutboxMessage>;
+  readonly inboxQueue: WorkQueue<InboxMessage>;
 }
 
 export interface FollowServices extends FollowOneServices {
@@ -22,6 +25,9 @@ export async function follow(services: FollowOneServices, task: string): Promise
     await services.runQueue.send({ task });
   }
   // Whoever projected, the jobs stand; a config with nothing due goes back to rest at once.
+  // Sends that came after the suspension, and the cancellation of what nobody waits for any more.
+  if (head && head.turns > 0 && (head.waiting > 0 || head.run === 'ended'))
+    await wakeDependencies(services, task);
   for (const config of head?.configs ?? []) await services.outboxQueue.send({ task, config: config.id });
 }
 

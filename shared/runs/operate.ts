@@ -1,3 +1,4 @@
+import { wakeDependencies } from '../delegation/wake.ts';
 import { project } from '../journal/project.ts';
 import { hasRemains, removeRemains } from '../retention/purge.ts';
 import { keys } from '../storage/keys.ts';
@@ -126,6 +127,7 @@ async function repairOne(
     await project(services, head.task);
     repaired.projected++;
   }
+  if (head.turns > 0) await wakeDependencies(services, head.task);
   for (const config of head.configs) await services.outboxQueue.send({ task: head.task, config: config.id });
   if (need.kind === 'purge') return;
   if (need.kind !== 'end' && head.due === undefined) {

@@ -24,6 +24,8 @@ export type Ending = 'committed' | 'lost';
  * is still its own and the ceiling the one that was read; once it is lost, `signal` aborts and nothing more is written.
  */
 export class RunSession {
+  /** The provider that was tried last. */
+  provider = '';
   readonly #services: TaskServices;
   readonly #token: string;
   readonly #maxMessages: number;

@@ -1,7 +1,9 @@
 import { createPrivacy } from '../ceilings/privacy.ts';
+import type { InboxMessage } from '../delegation/services.ts';
 import type { GuardOptions } from '../guard/index.ts';
 import type { OutboxMessage } from '../push/services.ts';
 import { createPatternRedactor, type Redactor, redactorByMethod } from '../redaction/index.ts';
+import { createComprehendClient, createComprehendRedactor } from '../redaction/redactor-comprehend.ts';
 import { createRegistry, type Registry } from '../registry/index.ts';
 import { createKeyring, createSealer } from '../sealing/index.ts';
 import { createKmsClient, createKmsKeyService } from '../sealing/keys-kms.ts';
@@ -29,6 +31,7 @@ export interface Seams {
   readonly runQueue?: WorkQueue<RunMessage>;
   readonly projectionQueue?: WorkQueue<RunMessage>;
   readonly outboxQueue?: WorkQueue<OutboxMessage>;
+  readonly inboxQueue?: WorkQueue<InboxMessage>;
   readonly redactor?: Redactor;
   /** The local host's `--allow-loopback`, and a resolver or a CA of a test. */
   readonly outbound?: Omit<GuardOptions, 'ownHosts'>;
@@ -80,11 +83,16 @@ export function composeTasks(
     keyring,
     registry,
     sealer: createSealer({ keyring, random: state.random }),
-    privacy: createPrivacy(
-      registry,
-      seams.redactor ?? redactorByMethod({ pattern: createPatternRedactor() }),
-    ),
+    privacy: createPrivacy(registry, seams.redactor ?? redactorOf(environment)),
   };
+}
+
+/** Patterns, and Amazon Comprehend for profiles that ask for it. */
+function redactorOf(environment: Environment): Redactor {
+  return redactorByMethod({
+    pattern: createPatternRedactor(),
+    comprehend: createComprehendRedactor(createComprehendClient(environment)),
+  });
 }
 
 /** A variable that this function cannot do without. */

@@ -18,6 +18,7 @@ const schema = z.object({
   SEALPOST_RUN_QUEUE: z.url().optional(),
   SEALPOST_PROJECTION_QUEUE: z.url().optional(),
   SEALPOST_OUTBOX_QUEUE: z.url().optional(),
+  SEALPOST_INBOX_QUEUE: z.url().optional(),
   /** Public base URL, without a trailing slash; absent: taken from the request context (stage or custom domain). */
   SEALPOST_PUBLIC_URL: z.url().optional(),
   AWS_REGION: z.string().min(1).default('us-east-1'),
@@ -25,6 +26,7 @@ const schema = z.object({
   AWS_ENDPOINT_URL_SQS: z.url().optional(),
   AWS_ENDPOINT_URL_KMS: z.url().optional(),
   AWS_ENDPOINT_URL_LAMBDA: z.url().optional(),
+  AWS_ENDPOINT_URL_COMPREHEND: z.url().optional(),
   AWS_ENDPOINT_URL_BEDROCK_RUNTIME: z.url().optional(),
 });
 export type Environment = z.infer<typeof schema>;

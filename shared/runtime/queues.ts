@@ -1,3 +1,4 @@
+import type { InboxMessage } from '../delegation/services.ts';
 import type { OutboxMessage } from '../push/services.ts';
 import { required, type Seams } from './compose.ts';
 import type { Environment } from './environment.ts';
@@ -30,5 +31,13 @@ export function composeOutboxQueue(environment: Environment, seams: Seams): Work
   const url = environment.SEALPOST_OUTBOX_QUEUE;
   return (
     seams.outboxQueue ?? (url ? createSqsQueue(createSqsClient(environment), url) : { send: async () => {} })
+  );
+}
+
+/** Dependencies that are to be moved on. Without the variable the client role is not deployed. */
+export function composeInboxQueue(environment: Environment, seams: Seams): WorkQueue<InboxMessage> {
+  const url = environment.SEALPOST_INBOX_QUEUE;
+  return (
+    seams.inboxQueue ?? (url ? createSqsQueue(createSqsClient(environment), url) : { send: async () => {} })
   );
 }

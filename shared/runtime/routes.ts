@@ -8,6 +8,8 @@ export const routes = [
   { method: 'GET', path: '/.well-known/agent-card.json', function: 'card' },
   { method: 'GET', path: '/agents/{profile}/.well-known/agent-card.json', function: 'card' },
   { method: 'GET', path: '/.well-known/jwks.json', function: 'card' },
+  /** Remote agents that were given the address and its credential (client role). */
+  { method: 'POST', path: '/callbacks/{registration}', function: 'callback' },
   /** IAM-signed on AWS; on this machine a token that only its user can read. */
   { method: 'POST', path: '/admin', function: 'admin', access: 'administrator' },
 ] as const satisfies readonly Route[];

@@ -74,6 +74,13 @@ export const keys = {
   /** outbox index `halted`: configs in that state, by the time they came into it. */
   halted: (state: 'paused' | 'stopped'): string => `halted#${state}`,
 
+  /** delegation: a run's wait for a remote task. */
+  dependency: (task: string, dependency: string): Key => ({ pk: `D#${task}`, sk: dependency }),
+  /** delegation: a callback address; its id is random and public, its credential is not in it. */
+  registration: (registration: string): Key => ({ pk: `R#${registration}`, sk: RECORD }),
+  /** delegation: how many registrations are open. */
+  openRegistrations: (): Key => ({ pk: 'registrations', sk: RECORD }),
+
   /** due indexes: partition. */
   dueShard: (id: string): string => `due#${shardOf(id)}`,
   dueShards: (): string[] => Array.from({ length: DUE_SHARDS }, (_, shard) => `due#${shard}`),
@@ -84,6 +91,7 @@ export const keys = {
   client: (client: string): Key => ({ pk: 'client', sk: client }),
   profile: (profile: string): Key => ({ pk: 'profile', sk: profile }),
   provider: (provider: string): Key => ({ pk: 'provider', sk: provider }),
+  agent: (agent: string): Key => ({ pk: 'agent', sk: agent }),
   settings: (): Key => ({ pk: 'settings', sk: 'global' }),
   /** registry: how far an administrator's tightening has come. */
   ceilingJob: (): Key => ({ pk: 'job', sk: 'ceiling' }),

@@ -1,3 +1,4 @@
+import { replyAction } from '../delegation/reply.ts';
 import type { Message } from '../protocol/index.ts';
 import { prepareConfig } from '../push/manage.ts';
 import type { AnswerLevel, Profile } from '../registry/types.ts';
@@ -70,6 +71,8 @@ export async function createTask(
     ceiling: accepting.ceiling,
     form: redacts ? 'redacted' : 'full',
     copy: FIRST_COPY,
+    turns: 0,
+    waiting: 0,
     keepSeconds: profile.retentionDays * 86_400,
     // The first provider counts from acceptance on (design §7).
     tried: profile.providers.slice(0, 1),
@@ -111,7 +114,11 @@ export async function createTask(
   return decided.kind === 'purged' ? createTask(services, accepting, decided.task) : decided;
 }
 
-export type Resumed = Accepted | { readonly kind: 'changed'; readonly head?: Head };
+export type Resumed =
+  | Accepted
+  | { readonly kind: 'changed'; readonly head?: Head }
+  /** It waits for remote agents, none of which asks anything. */
+  | { readonly kind: 'busy' };
 
 /**
  * Continues an interrupted task with a message of its client: one transaction that puts the task back to WORKING, adds
@@ -131,15 +138,27 @@ export async function resumeTask(
   const dedup = accepting.profile.dedup
     ? await dedupAction(services, accepting, head.task, replaces)
     : undefined;
+  // A run that waits for remote agents goes on waiting: the reply is for the one that asks (design §8).
+  const reply = head.waiting > 0 ? await replyAction(services, head, written.ref.number) : undefined;
+  if (head.waiting > 0 && !reply) return { kind: 'busy' };
   const committed = await commit(services, head, {
     state: 'TASK_STATE_WORKING',
-    run: 'queued',
-    restart: true,
-    deadline: services.clock.now() + accepting.profile.runSeconds * 1000,
+    ...(reply
+      ? { run: 'suspended' as const }
+      : {
+          run: 'queued' as const,
+          restart: true,
+          deadline: services.clock.now() + accepting.profile.runSeconds * 1000,
+        }),
     message: { ref: written.ref, spoken: false },
     ...(config ? { config: config.ref } : {}),
     ...(dedup ? { dedup: dedup.digest } : {}),
-    with: [...written.actions, ...(config ? [config.action] : []), ...(dedup ? [dedup.action] : [])],
+    with: [
+      ...written.actions,
+      ...(reply ? [reply] : []),
+      ...(config ? [config.action] : []),
+      ...(dedup ? [dedup.action] : []),
+    ],
   });
   if (committed.kind === 'committed')
     return { kind: 'accepted', head: committed.head, revision: committed.revision };

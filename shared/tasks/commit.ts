@@ -40,6 +40,10 @@ export interface Step {
   /** A suspended run that waits for a person's approval. */
   readonly approval?: 'awaited';
   readonly working?: WorkingRef;
+  /** Steps are handed to remote agents: the turn, and how many of it are waited for. */
+  readonly turn?: { readonly number: number; readonly waiting: number };
+  /** The provider spoke for itself: what it left of a turn is over. */
+  readonly endTurn?: boolean;
   /** Content, dedup and the like: written in the same transaction. */
   readonly with?: readonly Action[];
 }
@@ -97,6 +101,7 @@ export function nextHead(head: Head, step: Step, commitId: string, now: number):
     approval: _approval,
     salt,
     working,
+    turn,
     ...rest
   } = head;
   const statusAt = Math.max(now, head.statusAt + 1);
@@ -111,7 +116,10 @@ export function nextHead(head: Head, step: Step, commitId: string, now: number):
     messages: step.message ? step.message.ref.number : head.messages,
     configs: step.config ? [...head.configs, step.config] : head.configs,
     configsEdition: step.config ? head.configsEdition + 1 : head.configsEdition,
+    turns: step.turn?.number ?? head.turns,
+    waiting: ended ? 0 : (step.turn?.waiting ?? head.waiting),
     ...given({
+      turn: ended || step.endTurn ? undefined : (step.turn?.number ?? turn),
       lease: step.keepLease ? lease : undefined,
       deadline: ended ? undefined : (step.deadline ?? head.deadline),
       reason: step.reason,
@@ -152,6 +160,7 @@ function headUpdate(head: Head, next: Head, when: readonly Condition[]): Action 
     ...(next.deadline === undefined ? ['deadline'] : []),
     ...(next.reason === undefined ? ['reason'] : []),
     ...(next.approval === undefined ? ['approval'] : []),
+    ...(next.turn === undefined ? ['turn'] : []),
     ...(next.salt === undefined ? ['salt'] : []),
     ...(next.working === undefined ? ['work'] : []),
   ];
@@ -171,6 +180,9 @@ function headUpdate(head: Head, next: Head, when: readonly Condition[]): Action 
         deadline: next.deadline,
         reason: next.reason,
         approval: next.approval,
+        turn: next.turn,
+        turns: next.turns,
+        waiting: next.waiting,
         ...(next.working && next.working !== head.working ? { work: next.working as unknown as Value } : {}),
         // Only a step that makes the run runnable sets the due entry; writing the one that was read would undo a sweeper's.
         ...(next.due !== undefined && next.due !== head.due

@@ -79,6 +79,12 @@ export interface Head {
   readonly oldCopy?: string;
   /** A suspended run that waits for a person's approval instead of its client. */
   readonly approval?: 'awaited' | 'given';
+  /** Turns in which steps were handed to remote agents (design §8). */
+  readonly turns: number;
+  /** The turn that the run goes on from, once nothing of it is waited for any more. */
+  readonly turn?: number;
+  /** Dependencies of that turn that were not resolved yet. */
+  readonly waiting: number;
   /** How long the task is kept after its last change, seconds. */
   readonly keepSeconds: number;
   /** Providers that were tried, in order. */
@@ -169,6 +175,8 @@ export function headItem(head: Head): StoredItem {
     form: head.form,
     copy: head.copy,
     keep: head.keepSeconds,
+    turns: head.turns,
+    waiting: head.waiting,
     tried: head.tried,
     messages: head.messages,
     configs: head.configs as unknown as Value,
@@ -178,6 +186,7 @@ export function headItem(head: Head): StoredItem {
       work: head.working as Value | undefined,
       approval: head.approval,
       old: head.oldCopy,
+      turn: head.turn,
       deadline: head.deadline,
       reason: head.reason,
     }),
@@ -226,6 +235,8 @@ export function headOf(item: StoredItem): Head {
     form: read.text('form') as ContentForm,
     copy: read.text('copy'),
     keepSeconds: read.number('keep'),
+    turns: read.number('turns'),
+    waiting: read.number('waiting'),
     tried: (item['tried'] as string[] | undefined) ?? [],
     messages: read.number('messages'),
     configs: item['configs'] as unknown as ConfigRef[],
@@ -235,6 +246,7 @@ export function headOf(item: StoredItem): Head {
       working: item['work'] as Head['working'],
       approval: item['approval'] as Head['approval'],
       oldCopy: item['old'] as string | undefined,
+      turn: item['turn'] as number | undefined,
       deadline: item['deadline'] as number | undefined,
       reason: item['reason'] as Reason | undefined,
       due,

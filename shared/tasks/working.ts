@@ -1,4 +1,4 @@
-import type { Message } from '../protocol/index.ts';
+import type { Artifact, JsonValue, Message, Part } from '../protocol/index.ts';
 import { SealBroken } from '../sealing/index.ts';
 import { keys } from '../storage/keys.ts';
 import type { Action } from '../storage/port.ts';
@@ -16,11 +16,30 @@ export interface WorkingValues {
   readonly message: MessagePayload;
   /** A result that waits for its approval. */
   readonly draft: ResultPayload;
+  /** Which provider handed steps on, and what it left for itself. */
+  readonly turn: {
+    readonly provider: string;
+    readonly calls: readonly { readonly id: string; readonly agent: string }[];
+    readonly transcript?: JsonValue | undefined;
+  };
+  /** What goes to a remote agent. */
+  readonly outgoing: { readonly parts: readonly Part[] };
+  /** A callback credential, until the remote acknowledged it. */
+  readonly credential: { readonly credential: string };
+  /** What a remote agent asks our client. */
+  readonly question: { readonly parts: readonly Part[] };
+  /** What a remote agent answered. */
+  readonly answer: { readonly artifacts: readonly Artifact[]; readonly message?: readonly Part[] };
 }
 
 export const workingName = {
   message: (number: number) => `m${number}`,
   draft: () => 'draft',
+  turn: () => 'turn',
+  outgoing: (dependency: string) => `out.${dependency}`,
+  credential: (dependency: string) => `cred.${dependency}`,
+  question: (dependency: string) => `ask.${dependency}`,
+  answer: (dependency: string) => `in.${dependency}`,
 } as const;
 
 /** A new working state; its ref is to be kept in the head. */
@@ -40,7 +59,7 @@ export async function workingActions(
   owner: Pick<Head, 'client' | 'task'>,
   working: WorkingRef,
   name: string,
-  value: MessagePayload | ResultPayload,
+  value: WorkingValues[keyof WorkingValues],
 ): Promise<readonly Action[]> {
   const at = placeOf(owner.task, working, name);
   return sliceItems(at, await sealerOf(services, owner, working).seal(binding(at(0)), value));

@@ -22,6 +22,7 @@ export function makeRequest(changes: Partial<ProviderRequest> = {}): ProviderReq
     contextMessages: [],
     references: [],
     acceptedOutputModes: ['text/plain'],
+    agents: [],
     attempt: 1,
     deadline: Date.UTC(2030, 0, 1),
     signal: new AbortController().signal,

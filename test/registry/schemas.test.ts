@@ -155,7 +155,7 @@ describe('a file that is wrong names the field', () => {
       providerInput,
       { id: 'one', kind: 'magic' },
       'kind',
-      'must be one of echo, function, openai, bedrock',
+      'must be one of echo, function, remote, openai, bedrock',
     ],
     ['provider', providerInput, { id: 'one', kind: 'echo', model: 'm' }, 'model', 'is not a known field'],
     ['provider', providerInput, { id: 'one', kind: 'function' }, 'functionName', 'is missing'],

@@ -1,7 +1,7 @@
 import { createCardPublisher } from '../../shared/cards/index.ts';
 import { createPrivacy } from '../../shared/ceilings/privacy.ts';
-import { echoAdapter, type ProviderAdapter } from '../../shared/providers/index.ts';
 import type { InboxMessage } from '../../shared/delegation/services.ts';
+import { echoAdapter, type ProviderAdapter } from '../../shared/providers/index.ts';
 import type { OutboxMessage } from '../../shared/push/services.ts';
 import { createPatternRedactor } from '../../shared/redaction/index.ts';
 import { createRegistry, mintToken, type Profile, type Provider } from '../../shared/registry/index.ts';

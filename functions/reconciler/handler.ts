@@ -1,0 +1,3 @@
+import { createHandler } from './app.ts';
+
+export const handler = createHandler(process.env);

@@ -1,0 +1,142 @@
+import { nameOf } from '../runs/recover.ts';
+import { keys } from '../storage/keys.ts';
+import type { Changes } from '../storage/port.ts';
+import type { Head } from '../tasks/formats.ts';
+import { readHead } from '../tasks/read-head.ts';
+import { showQuestion } from './ask.ts';
+import { cancelRemote, passReply, reconcile, registerCallback, send } from './exchange.ts';
+import { type Dependency, dependencyOf } from './formats.ts';
+import { abandon, resolve } from './resolve.ts';
+import type { InboxMessage, ReconcilerServices } from './services.ts';
+
+/** Longer than any call to a remote; while it holds, no other worker of this dependency begins. */
+const LEASE_MS = 90_000;
+const UNAVAILABLE = [{ text: 'The agent that was asked could not be reached in time.' }];
+
+/**
+ * Moves one dependency on by one step: sends it, registers a callback, passes a reply on, asks for the remote's state, or
+ * gives it up (design §8). Every step can be repeated with the same ids and bodies. Returns when to come back, epoch ms;
+ * `undefined`: it waits for something that will wake it, or ended.
+ */
+export async function advance(
+  services: ReconcilerServices,
+  { task, dependency: id }: InboxMessage,
+): Promise<number | undefined> {
+  const item = await services.store.get('delegation', keys.dependency(task, id), { consistent: true });
+  const found = item && dependencyOf(item);
+  if (!found || found.state === 'ended') return undefined;
+  const now = services.clock.now();
+  if (found.lease && found.lease.until > now) return found.lease.until;
+  const held = await take(services, found, now);
+  if (!held) return services.clock.now() + 1_000;
+  try {
+    const wakeAt = await step(services, held);
+    await release(services, held, wakeAt);
+    return wakeAt;
+  } catch (error) {
+    services.log.warn('a dependency could not be moved on', { task, dependency: id, error: nameOf(error) });
+    services.metrics.count('ReconcileFailed');
+    const wakeAt = services.clock.now() + retryMs(held.tries);
+    await update(services, held, { set: { tries: held.tries + 1 } });
+    await release(services, held, wakeAt);
+    return wakeAt;
+  }
+}
+
+async function step(services: ReconcilerServices, dependency: Dependency): Promise<number | undefined> {
+  const head = await readHead(services, dependency.task);
+  if (!head || head.run === 'ended' || !head.working) {
+    await cancelRemote(services, dependency);
+    await abandon(services, dependency);
+    return undefined;
+  }
+  if (services.clock.now() >= dependency.deadline) {
+    await cancelRemote(services, dependency);
+    await resolve(services, dependency, { outcome: 'failed', artifacts: [], message: UNAVAILABLE });
+    return undefined;
+  }
+  return stepOfLive(services, head, dependency);
+}
+
+async function stepOfLive(
+  services: ReconcilerServices,
+  head: Head,
+  dependency: Dependency,
+): Promise<number | undefined> {
+  if (dependency.state === 'new') return send(services, head, dependency);
+  if (dependency.push === 'separate' && !dependency.registered)
+    return registerCallback(services, head, dependency);
+  if (dependency.reply !== undefined) {
+    const wakeAt = await passReply(services, head, dependency);
+    await showQuestion(services, dependency.task);
+    return wakeAt;
+  }
+  return reconcile(services, dependency);
+}
+
+/** 1 s, 2 s, 4 s … up to five minutes. */
+export function retryMs(tries: number): number {
+  return Math.min(300_000, 1_000 * 2 ** Math.min(tries, 9));
+}
+
+/** A write about a dependency this worker holds; one that ended or was taken meanwhile stays as it is. */
+export async function update(
+  services: Pick<ReconcilerServices, 'store'>,
+  dependency: Dependency,
+  changes: Changes,
+): Promise<boolean> {
+  const outcome = await services.store.write({
+    kind: 'update',
+    table: 'delegation',
+    key: keys.dependency(dependency.task, dependency.id),
+    changes,
+    when: [
+      { attribute: 'state', is: 'in', values: ['new', 'sent'] },
+      { attribute: 'lease', is: '=', value: dependency.lease?.token ?? '' },
+    ],
+  });
+  return outcome.kind === 'done';
+}
+
+async function take(
+  services: ReconcilerServices,
+  dependency: Dependency,
+  now: number,
+): Promise<Dependency | undefined> {
+  const token = Buffer.from(services.random.bytes(12)).toString('base64url');
+  const outcome = await services.store.write({
+    kind: 'update',
+    table: 'delegation',
+    key: keys.dependency(dependency.task, dependency.id),
+    changes: {
+      set: {
+        lease: token,
+        until: now + LEASE_MS,
+        ds: keys.dueShard(`${dependency.task}#${dependency.id}`),
+        da: keys.dueAt(now + LEASE_MS),
+      },
+    },
+    when: [
+      { attribute: 'state', is: '=', value: dependency.state },
+      dependency.lease
+        ? { attribute: 'lease', is: '=', value: dependency.lease.token }
+        : { attribute: 'lease', is: 'absent' },
+    ],
+  });
+  const item = outcome.kind === 'done' ? outcome.item : outcome.items[0];
+  const found = item && dependencyOf(item);
+  return found?.lease?.token === token ? found : undefined;
+}
+
+/** Gives the dependency back, due at its next step; without one, at its deadline. */
+async function release(
+  services: ReconcilerServices,
+  dependency: Dependency,
+  wakeAt: number | undefined,
+): Promise<void> {
+  const at = Math.min(wakeAt ?? dependency.deadline, dependency.deadline);
+  await update(services, dependency, {
+    set: { ds: keys.dueShard(`${dependency.task}#${dependency.id}`), da: keys.dueAt(at) },
+    remove: ['lease', 'until'],
+  });
+}

@@ -1,0 +1,308 @@
+import { type A2AClient, type CallFailure, pollDelayMs } from '../client/index.ts';
+import type { PeerTask, TaskPushNotificationConfig } from '../protocol/index.ts';
+import type { RemoteAgent } from '../registry/index.ts';
+import { keys } from '../storage/keys.ts';
+import type { Head } from '../tasks/formats.ts';
+import { originalOf, readWorking, workingName } from '../tasks/working.ts';
+import { retryMs, update } from './advance.ts';
+import { noteQuestion } from './ask.ts';
+import type { Dependency, DependencyOutcome } from './formats.ts';
+import { readMessage } from './read-message.ts';
+import { type Resolution, resolve } from './resolve.ts';
+import type { ReconcilerServices } from './services.ts';
+import { countRegistrations, pendingRegistration, registrationId } from './suspend.ts';
+
+type Wake = Promise<number | undefined>;
+
+const GONE: Resolution = {
+  outcome: 'failed',
+  artifacts: [],
+  message: [{ text: 'The agent that was asked is not available any more.' }],
+};
+const REFUSED: Resolution = {
+  outcome: 'failed',
+  artifacts: [],
+  message: [{ text: 'The agent that was asked did not accept the message.' }],
+};
+
+/** Sends the message: the same `messageId` and body each time, until the remote acknowledged a task or answered. */
+export async function send(services: ReconcilerServices, head: Head, dependency: Dependency): Wake {
+  const reached = await reach(services, dependency);
+  if (!reached) return ended(services, dependency, GONE);
+  const outgoing = await readWorking<'outgoing'>(services, head, workingName.outgoing(dependency.id));
+  if (!outgoing) return ended(services, dependency, GONE);
+  const push = await callbackOf(services, head, dependency);
+  const answer = await reached.client.sendMessage({
+    message: {
+      messageId: dependency.messageId,
+      role: 'ROLE_USER',
+      parts: [...outgoing.parts],
+    },
+    configuration: { returnImmediately: true, ...(push ? { taskPushNotificationConfig: push } : {}) },
+  });
+  if (answer.kind !== 'ok') return sendFailed(services, dependency, answer);
+  const { value } = answer;
+  if (value.kind === 'message') {
+    return ended(services, dependency, {
+      outcome: 'completed',
+      artifacts: [{ artifactId: services.random.uuid(), parts: value.message.parts }],
+    });
+  }
+  if (value.kind !== 'task') return ended(services, dependency, REFUSED);
+  const sent = await acknowledge(services, head, dependency, value.task, push !== undefined);
+  return sent ? apply(services, sent, value.task) : services.clock.now() + 1_000;
+}
+
+/** `separate`: the local registration first, then the remote one, then GetTask once, which closes the gap. */
+export async function registerCallback(
+  services: ReconcilerServices,
+  head: Head,
+  dependency: Dependency,
+): Wake {
+  const reached = await reach(services, dependency);
+  if (!reached) return ended(services, dependency, GONE);
+  const local = await localRegistration(services, head, dependency);
+  const push = local && (await callbackOf(services, head, local));
+  if (!push || !local.remoteTask) return reconcile(services, dependency);
+  const answer = await reached.client.createPushConfig({ ...push, taskId: local.remoteTask });
+  if (answer.kind !== 'ok' && isPassing(answer)) return services.clock.now() + retryMs(dependency.tries);
+  // A remote that takes none is polled.
+  await update(services, dependency, { set: { registered: true } });
+  await forgetCredential(services, head, dependency);
+  return reconcile(services, local);
+}
+
+/** Passes our client's reply on to the remote's task. */
+export async function passReply(services: ReconcilerServices, head: Head, dependency: Dependency): Wake {
+  const reached = await reach(services, dependency);
+  if (!reached) return ended(services, dependency, GONE);
+  const number = dependency.reply!;
+  const original = (await originalOf(services, head, number)) ?? (await readMessage(services, head, number));
+  const answer = await reached.client.sendMessage({
+    message: {
+      messageId: `${dependency.messageId}-${number}`,
+      role: 'ROLE_USER',
+      parts: [...(original?.message.parts ?? [])],
+      taskId: dependency.remoteTask!,
+      ...(dependency.remoteContext ? { contextId: dependency.remoteContext } : {}),
+    },
+    configuration: { returnImmediately: true },
+  });
+  if (answer.kind !== 'ok' && isPassing(answer)) return services.clock.now() + retryMs(dependency.tries);
+  await update(services, dependency, { remove: ['reply'], set: { polls: 0, tries: 0 } });
+  const { reply: _, ...replied } = dependency;
+  // What a refusal means, the remote's own state says.
+  if (answer.kind !== 'ok' || answer.value.kind !== 'task') return reconcile(services, replied);
+  return apply(services, replied, answer.value.task);
+}
+
+/** Asks the remote for its state, as the owning actor, and drains the signals that were there before. */
+export async function reconcile(services: ReconcilerServices, dependency: Dependency): Wake {
+  const reached = await reach(services, dependency);
+  if (!reached) return ended(services, dependency, GONE);
+  const signals = await signalsOf(services, dependency);
+  const started = services.clock.now();
+  const answer = await reached.client.getTask({ id: dependency.remoteTask!, historyLength: 0 });
+  services.metrics.milliseconds('ReconcileDuration', services.clock.now() - started);
+  if (answer.kind !== 'ok') return reconcileFailed(services, dependency, answer);
+  const wakeAt = await apply(services, dependency, answer.value);
+  await drain(services, dependency, signals);
+  return wakeAt;
+}
+
+/** Best effort: the remote is told that nobody waits any more. */
+export async function cancelRemote(services: ReconcilerServices, dependency: Dependency): Promise<void> {
+  if (!dependency.remoteTask) return;
+  const reached = await reach(services, dependency);
+  await reached?.client.cancelTask({ id: dependency.remoteTask }, { withinMs: 10_000 });
+}
+
+/** Applies what an authenticated call returned; a callback's body decides nothing (P8). */
+async function apply(services: ReconcilerServices, dependency: Dependency, task: PeerTask): Wake {
+  const { state, message } = task.status;
+  const outcome = outcomeOf(state);
+  if (outcome) {
+    return ended(services, dependency, {
+      outcome,
+      artifacts: task.artifacts ?? [],
+      ...(message ? { message: message.parts } : {}),
+    });
+  }
+  if (state === 'TASK_STATE_INPUT_REQUIRED' || state === 'TASK_STATE_AUTH_REQUIRED') {
+    if (dependency.askedAt === undefined) {
+      const asks = state === 'TASK_STATE_AUTH_REQUIRED' ? 'auth' : 'input';
+      await noteQuestion(services, dependency, asks, message?.parts);
+    }
+  } else if (dependency.askedAt !== undefined) {
+    // It goes on by itself: its question is none any more.
+    await update(services, dependency, { remove: ['askedAt', 'asks'] });
+  }
+  await update(services, dependency, { set: { polls: dependency.polls + 1, tries: 0 } });
+  return services.clock.now() + pollDelayMs(dependency.polls);
+}
+
+/** An unknown state is never read as completed. */
+function outcomeOf(state: PeerTask['status']['state']): DependencyOutcome | undefined {
+  switch (state) {
+    case 'TASK_STATE_COMPLETED':
+      return 'completed';
+    case 'TASK_STATE_FAILED':
+      return 'failed';
+    case 'TASK_STATE_CANCELED':
+      return 'canceled';
+    case 'TASK_STATE_REJECTED':
+      return 'rejected';
+    default:
+      return undefined;
+  }
+}
+
+async function sendFailed(services: ReconcilerServices, dependency: Dependency, failure: CallFailure): Wake {
+  services.metrics.count('RemoteFailure', 1, { kind: failure.kind });
+  // A remote without push is sent to again, without the config: it refused the first message as a whole.
+  if (failure.kind === 'unsupported' && failure.code === -32003 && dependency.push !== 'off') {
+    await update(services, dependency, { set: { push: 'off', tries: dependency.tries + 1 } });
+    return services.clock.now();
+  }
+  if (!isPassing(failure)) return ended(services, dependency, REFUSED);
+  await update(services, dependency, { set: { tries: dependency.tries + 1 } });
+  return services.clock.now() + Math.max(retryMs(dependency.tries), retryAfterOf(failure));
+}
+
+async function reconcileFailed(
+  services: ReconcilerServices,
+  dependency: Dependency,
+  failure: CallFailure,
+): Wake {
+  services.metrics.count('RemoteFailure', 1, { kind: failure.kind });
+  const lost = failure.kind === 'remote-error' && failure.code === -32001;
+  // The remote that acknowledged the task does not know it any more: nothing will come of it.
+  if (lost && dependency.tries >= 3) return ended(services, dependency, GONE);
+  await update(services, dependency, { set: { tries: dependency.tries + 1 } });
+  return services.clock.now() + Math.max(retryMs(dependency.tries + 2), retryAfterOf(failure));
+}
+
+function isPassing(failure: CallFailure): boolean {
+  switch (failure.kind) {
+    case 'remote-error':
+    case 'unsupported':
+    case 'transport-error':
+    case 'outcome-unknown':
+      return failure.retryable;
+    case 'protocol-error':
+      return false;
+  }
+}
+
+function retryAfterOf(failure: CallFailure): number {
+  return 'retryAfterMs' in failure ? (failure.retryAfterMs ?? 0) : 0;
+}
+
+async function ended(services: ReconcilerServices, dependency: Dependency, resolution: Resolution): Wake {
+  await resolve(services, dependency, resolution);
+  return undefined;
+}
+
+async function reach(
+  services: ReconcilerServices,
+  dependency: Dependency,
+): Promise<{ readonly agent: RemoteAgent; readonly client: A2AClient } | undefined> {
+  const agent = await services.registry.agent(dependency.agent);
+  return agent && !agent.disabled ? { agent, client: await services.clientOf(agent) } : undefined;
+}
+
+/** The acknowledged task id; from here on the credential stands in no other form than its hash. */
+async function acknowledge(
+  services: ReconcilerServices,
+  head: Head,
+  dependency: Dependency,
+  task: PeerTask,
+  registered: boolean,
+): Promise<Dependency | undefined> {
+  const changes = {
+    state: 'sent' as const,
+    remoteTask: task.id,
+    ...(task.contextId ? { remoteContext: task.contextId } : {}),
+    registered,
+    tries: 0,
+  };
+  if (!(await update(services, dependency, { set: changes }))) return undefined;
+  if (registered) await forgetCredential(services, head, dependency);
+  return { ...dependency, ...changes };
+}
+
+async function forgetCredential(
+  services: ReconcilerServices,
+  head: Head,
+  dependency: Dependency,
+): Promise<void> {
+  if (!head.working) return;
+  const key = keys.working(head.task, `${head.working.id}.${workingName.credential(dependency.id)}`, 0);
+  await services.store.write({ kind: 'delete', table: 'state', key });
+}
+
+/** The config that tells a remote where to call back; `undefined`: push is off, or nobody knows our address. */
+async function callbackOf(
+  services: ReconcilerServices,
+  head: Head,
+  dependency: Dependency,
+): Promise<TaskPushNotificationConfig | undefined> {
+  const { registration, push } = dependency;
+  if (push === 'off' || !registration || !services.publicUrl) return undefined;
+  const kept = await readWorking<'credential'>(services, head, workingName.credential(dependency.id));
+  if (!kept) return undefined;
+  return {
+    id: registration,
+    url: `${services.publicUrl}/callbacks/${registration}`,
+    authentication: { scheme: 'Bearer', credentials: kept.credential },
+  };
+}
+
+async function localRegistration(
+  services: ReconcilerServices,
+  head: Head,
+  dependency: Dependency,
+): Promise<Dependency | undefined> {
+  if (dependency.registration) return dependency;
+  if (!head.working) return undefined;
+  const registration = registrationId(services);
+  const outcome = await services.store.transact(
+    [
+      {
+        kind: 'update',
+        table: 'delegation',
+        key: keys.dependency(dependency.task, dependency.id),
+        changes: { set: { registration } },
+        when: [
+          { attribute: 'state', is: '=', value: 'sent' },
+          { attribute: 'registration', is: 'absent' },
+        ],
+      },
+      ...(await pendingRegistration(services, head, head.working, dependency, registration)),
+      countRegistrations(1),
+    ],
+    services.random.uuid(),
+  );
+  return outcome.kind === 'done' ? { ...dependency, registration } : undefined;
+}
+
+async function signalsOf(services: ReconcilerServices, { registration }: Dependency): Promise<number> {
+  if (!registration) return 0;
+  const item = await services.store.get('delegation', keys.registration(registration), { consistent: true });
+  return Number(item?.['signals'] ?? 0);
+}
+
+async function drain(
+  services: ReconcilerServices,
+  { registration }: Dependency,
+  signals: number,
+): Promise<void> {
+  if (!registration || signals === 0) return;
+  await services.store.write({
+    kind: 'update',
+    table: 'delegation',
+    key: keys.registration(registration),
+    changes: { add: { signals: -signals } },
+    when: [{ attribute: 'signals', is: '>=', value: signals }],
+  });
+}

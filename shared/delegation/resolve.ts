@@ -1,0 +1,128 @@
+import type { Artifact, Part } from '../protocol/index.ts';
+import { keys } from '../storage/keys.ts';
+import type { Action } from '../storage/port.ts';
+import { DUE_AHEAD_MS } from '../tasks/commit.ts';
+import { type Head, liveHead } from '../tasks/formats.ts';
+import { readHead } from '../tasks/read-head.ts';
+import { workingActions, workingName } from '../tasks/working.ts';
+import type { Dependency, DependencyOutcome } from './formats.ts';
+import type { ReconcilerServices } from './services.ts';
+import { countRegistrations } from './suspend.ts';
+
+export interface Resolution {
+  readonly outcome: DependencyOutcome;
+  readonly artifacts: readonly Artifact[];
+  readonly message?: readonly Part[];
+}
+
+/** A resumed run has this long where its profile is gone, seconds. */
+const RUN_SECONDS = 1_800;
+const TRIES = 20;
+
+/**
+ * Resolves a dependency: its outcome, what it brought as working state, and the head's counter in one transaction; the
+ * last of a turn queues the run (design §8, P8). Of two at once one is written, and the other is decided anew. `false`:
+ * it was resolved before, or the task is over.
+ */
+export async function resolve(
+  services: ReconcilerServices,
+  dependency: Dependency,
+  resolution: Resolution,
+): Promise<boolean> {
+  for (let tries = 0; tries < TRIES; tries++) {
+    const head = await readHead(services, dependency.task);
+    if (!head?.working || head.waiting === 0 || !isOfTurn(head, dependency)) return false;
+    const outcome = await services.store.transact(
+      [
+        endDependency(dependency, resolution.outcome, services.clock.now()),
+        await countDown(services, head),
+        ...(await workingActions(services, head, head.working, workingName.answer(dependency.id), {
+          artifacts: resolution.artifacts,
+          ...(resolution.message ? { message: resolution.message } : {}),
+        })),
+        ...endRegistration(dependency),
+      ],
+      services.random.uuid(),
+    );
+    if (outcome.kind === 'done') {
+      services.metrics.count('DependencyEnded', 1, { outcome: resolution.outcome });
+      if (head.waiting === 1) await services.runQueue.send({ task: dependency.task }).catch(() => {});
+      return true;
+    }
+    if (outcome.failed.includes(0)) return false;
+    const found = liveHead(outcome.items[1]);
+    if (!found || found.run === 'ended') return false;
+  }
+  throw new Error('the task changed too often to be told what its remote agent answered');
+}
+
+/** Ends a dependency of a task that is over: nobody waits for it any more. */
+export async function abandon(services: ReconcilerServices, dependency: Dependency): Promise<void> {
+  await services.store.transact(
+    [endDependency(dependency, 'canceled', services.clock.now()), ...endRegistration(dependency)],
+    services.random.uuid(),
+  );
+}
+
+function isOfTurn(head: Head, dependency: Dependency): boolean {
+  return head.turn !== undefined && dependency.id.startsWith(`${String(head.turn).padStart(4, '0')}.`);
+}
+
+function endDependency(dependency: Dependency, outcome: DependencyOutcome, now: number): Action {
+  return {
+    kind: 'update',
+    table: 'delegation',
+    key: keys.dependency(dependency.task, dependency.id),
+    changes: {
+      set: { state: 'ended', outcome, endedAt: now },
+      remove: ['lease', 'until', 'ds', 'da', 'askedAt', 'asks', 'reply'],
+    },
+    when: [{ attribute: 'state', is: 'in', values: ['new', 'sent'] }],
+  };
+}
+
+/** An ended registration takes callbacks and changes nothing; it counts no more. */
+function endRegistration({ registration }: Dependency): Action[] {
+  if (registration === undefined) return [];
+  return [
+    {
+      kind: 'update',
+      table: 'delegation',
+      key: keys.registration(registration),
+      changes: { set: { state: 'ended' } },
+      when: [{ attribute: 'pk', is: 'present' }],
+    },
+    countRegistrations(-1),
+  ];
+}
+
+async function countDown(services: ReconcilerServices, head: Head): Promise<Action> {
+  const last = head.waiting === 1;
+  const now = services.clock.now();
+  const profile = last ? await services.registry.profile(head.profile) : undefined;
+  return {
+    kind: 'update',
+    table: 'state',
+    key: keys.head(head.task),
+    changes: {
+      set: {
+        waiting: head.waiting - 1,
+        ...(last
+          ? {
+              run: 'queued',
+              attempts: 0,
+              deadline: now + (profile?.runSeconds ?? RUN_SECONDS) * 1000,
+              ds: keys.dueShard(head.task),
+              da: keys.dueAt(now + DUE_AHEAD_MS),
+            }
+          : {}),
+      },
+    },
+    when: [
+      { attribute: 'pk', is: 'present' },
+      { attribute: 'waiting', is: '=', value: head.waiting },
+      { attribute: 'run', is: '=', value: 'suspended' },
+      { attribute: 'rev', is: '=', value: head.revision },
+    ],
+  };
+}
