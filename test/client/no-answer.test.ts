@@ -103,6 +103,18 @@ describe('a call that gets no answer', () => {
     await expect.poll(agent.open).toBe(0);
   });
 
+  it('and one that gets an answer leave no timer behind', async () => {
+    const fine = result(task('TASK_STATE_WORKING'));
+    await using agent = await startAgent([fine, fine, (response) => void response.destroy()]);
+    const client = clientOf(agent);
+    const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
+    await client.getTask({ id: 't-1' });
+    const before = timers();
+    await client.getTask({ id: 't-1' });
+    await client.getTask({ id: 't-1' });
+    expect(timers()).toBeLessThanOrEqual(before);
+  });
+
   it('was never sent when the caller had given up before', async () => {
     await using agent = await startAgent(never());
     expect(await clientOf(agent).sendMessage({ message: MESSAGE }, { signal: AbortSignal.abort() })).toEqual({
