@@ -71,3 +71,57 @@ describe('a wrong request is answered exactly, and leaves nothing behind:', () =
     }
   });
 });
+
+test('of several faults the first in the order of design §5 is told', async () => {
+  await using strict = await startScene({
+    clients: ['alice'],
+    profiles: {
+      strict: {
+        extensions: [{ uri: 'urn:needed', required: true }],
+        inputModes: ['text/plain'],
+        answerLevel: 'none',
+      },
+      modest: { inputModes: ['text/plain'], answerLevel: 'none' },
+      secretive: { answerLevel: 'none' },
+    },
+    settings: { openTasks: 1 },
+  });
+  const known = message('known');
+  const first = { message: known, configuration: { returnImmediately: true } };
+  expect((await ask(strict.gateway, 'alice', 'SendMessage', first)).status).toBe(200);
+
+  const wrong = { version: '0.3', method: 'Nope', tenant: 'nope', messageId: known.messageId };
+  const unknown = { referenceTaskIds: ['nope'] };
+  const send = (tenant: string | undefined, more: object, method = 'SendMessage', version = '1.0') =>
+    ask(
+      strict.gateway,
+      'alice',
+      method,
+      { ...(tenant ? { tenant } : {}), message: message('hi', { parts: [{ data: 1 }], ...more }) },
+      { 'a2a-version': version },
+    );
+  const told = [
+    await send(wrong.tenant, { role: 'user' }, wrong.method, wrong.version),
+    await send(wrong.tenant, { role: 'user' }, wrong.method),
+    await send(wrong.tenant, { role: 'user', messageId: wrong.messageId }),
+    await send(wrong.tenant, { messageId: wrong.messageId, ...unknown }),
+    await send(wrong.tenant, unknown),
+    await send('strict', unknown),
+    await send('modest', unknown),
+    await send('secretive', unknown),
+    await send(undefined, unknown),
+    await send(undefined, {}),
+  ];
+  expect(told.map((answer) => errorOf(answer)).map(({ code, own, field }) => own ?? field ?? code)).toEqual([
+    -32009,
+    -32601,
+    'message.role',
+    'MESSAGE_ID_REUSED',
+    'tenant',
+    -32008,
+    -32005,
+    'RESULT_NOT_RETAINABLE',
+    -32001,
+    -32092,
+  ]);
+});
