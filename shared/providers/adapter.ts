@@ -2,11 +2,11 @@ import type { Fetch } from '../guard/index.ts';
 import type { Provider, SealedSecret } from '../registry/types.ts';
 import type { Environment } from '../runtime/environment.ts';
 import { echoAdapter } from './echo.ts';
-import { createRemoteAdapter } from './remote.ts';
 import { createFunctionAdapter, type LambdaClient } from './function-lambda.ts';
 // Not imported on demand, though that would save a cold start 100 ms: in a bundle of one file the bundler then runs the
 // schema library's modules in an order that breaks them.
 import { type AwsCredentials, createBedrockAdapter, createOpenAiAdapter } from './models.ts';
+import { createRemoteAdapter } from './remote.ts';
 import type { ProviderAdapter } from './types.ts';
 
 export interface ProviderPorts {

@@ -1,8 +1,15 @@
 import * as z from 'zod';
-import type { Artifact, Message, Part } from '../protocol/index.ts';
+import type { Artifact, JsonValue, Message, Part } from '../protocol/index.ts';
 import { artifactSchema, jsonValueSchema, partSchema, partsSchema } from './content.ts';
 import { failed } from './failure.ts';
-import type { ProviderRequest, ProviderResult, TokenUsage } from './types.ts';
+import {
+  type DelegationOutcome,
+  type GrantedAgent,
+  MAX_CALLS,
+  type ProviderRequest,
+  type ProviderResult,
+  type TokenUsage,
+} from './types.ts';
 
 /** Raised when an existing member changes its meaning; new members come without a new version. */
 export const CONTRACT_VERSION = 1;
@@ -35,6 +42,10 @@ export interface FunctionInvocation {
   }[];
   readonly instructions?: string;
   readonly acceptedOutputModes: readonly string[];
+  /** Remote agents that it may hand steps to. */
+  readonly agents: readonly GrantedAgent[];
+  /** Set when it delegated: what became of each of its calls, in their order, and what it left for itself. */
+  readonly delegation?: { readonly outcomes: readonly DelegationOutcome[]; readonly state?: JsonValue };
   /** 1 for the first execution. A later one follows a crash or a retryable failure, and may repeat effects. */
   readonly attempt: number;
   /** ISO 8601, UTC: an answer that comes later is dropped. */
@@ -55,6 +66,16 @@ export type FunctionAnswer = {
   readonly usage?: TokenUsage;
 } & (
   | { readonly artifacts: readonly FunctionArtifact[]; readonly message?: FunctionText }
+  /** Hands steps to remote agents; the function is invoked again when all of them ended. */
+  | {
+      readonly delegate: readonly {
+        readonly id?: string;
+        readonly agent: string;
+        readonly message: FunctionText;
+      }[];
+      /** Given back in `delegation.state`; sealed meanwhile. */
+      readonly state?: JsonValue;
+    }
   | { readonly question: FunctionText }
   | { readonly authorization: FunctionText }
   | { readonly rejection: FunctionText | { readonly message?: FunctionText } }
@@ -80,9 +101,15 @@ export function buildInvocation(request: ProviderRequest): FunctionInvocation {
     references: request.references,
     ...(request.instructions === undefined ? {} : { instructions: request.instructions }),
     acceptedOutputModes: request.acceptedOutputModes,
+    agents: request.agents,
+    ...(request.delegation === undefined ? {} : { delegation: delegationOf(request.delegation) }),
     attempt: request.attempt,
     deadline: new Date(request.deadline).toISOString(),
   };
+}
+
+function delegationOf({ outcomes, transcript }: NonNullable<ProviderRequest['delegation']>) {
+  return { outcomes, ...(transcript === undefined ? {} : { state: transcript }) };
 }
 
 /**
@@ -127,6 +154,12 @@ export const answerSchema = z.object({
   version: z.literal(CONTRACT_VERSION).nullish(),
   artifacts: z.array(answeredArtifactSchema).nullish(),
   message: sayingSchema.nullish(),
+  delegate: z
+    .array(z.object({ id: z.string().min(1).nullish(), agent: z.string().min(1), message: sayingSchema }))
+    .min(1)
+    .max(MAX_CALLS)
+    .nullish(),
+  state: jsonValueSchema.optional(),
   question: sayingSchema.nullish(),
   authorization: sayingSchema.nullish(),
   rejection: z
@@ -149,6 +182,19 @@ function ending(answer: z.output<typeof answerSchema>): ProviderResult | undefin
   const endings: ProviderResult[] = [];
   if (answer.artifacts) {
     endings.push({ kind: 'completed', artifacts: answer.artifacts, ...messageOf(answer), ...usage });
+  }
+  if (answer.delegate) {
+    const calls = answer.delegate.map(({ id, agent, message }, i) => ({
+      id: id ?? String(i),
+      agent,
+      parts: message,
+    }));
+    endings.push({
+      kind: 'delegated',
+      calls,
+      ...(answer.state === undefined ? {} : { transcript: answer.state }),
+      ...usage,
+    });
   }
   if (answer.question) endings.push({ kind: 'input-required', message: answer.question, ...usage });
   if (answer.authorization) endings.push({ kind: 'auth-required', message: answer.authorization, ...usage });
@@ -185,6 +231,8 @@ export const invocationSchema = z.object({
   ),
   instructions: z.string().optional(),
   acceptedOutputModes: z.array(z.string()),
+  agents: z.array(z.object({ id: z.string(), name: z.string(), description: z.string() })),
+  delegation: z.object({ outcomes: z.array(z.unknown()), state: z.unknown().optional() }).optional(),
   attempt: z.int().positive(),
   deadline: z.iso.datetime(),
 });

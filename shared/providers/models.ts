@@ -6,6 +6,7 @@ import { ExchangeError } from '../guard/index.ts';
 import type { Provider } from '../registry/types.ts';
 import { failed, reasonOfStatus } from './failure.ts';
 import { buildPrompt } from './prompt.ts';
+import { agentTools, callsOf, MAX_TURNS, transcriptOf, turnsSoFar } from './tools.ts';
 import type { FailedResult, ProviderAdapter, ProviderRequest, ProviderResult, TokenUsage } from './types.ts';
 
 export interface AwsCredentials {
@@ -68,7 +69,8 @@ export function createBedrockAdapter(
  * One call of a model, no retry inside (the chain and the run's attempts decide that). The text becomes one artifact
  * with one text part; `sealpost/truncated` in its metadata says that the token limit cut it. A refusal or a content
  * filter is `refused`; an empty or unreadable answer is `invalid-answer`, retryable because a model may do better. No
- * text of the service goes into a failure (P10).
+ * text of the service goes into a failure (P10). Granted remote agents are offered as tools; a call of one hands the step
+ * on, and the model goes on with what came back (design §8).
  */
 function modelAdapter(limits: Limits, createModel: () => Promise<Model>): ProviderAdapter {
   return {
@@ -83,12 +85,16 @@ function modelAdapter(limits: Limits, createModel: () => Promise<Model>): Provid
 }
 
 async function generate(model: Model, limits: Limits, request: ProviderRequest): Promise<ProviderResult> {
+  const { agents } = request;
+  const before = turnsSoFar(request.delegation);
+  const offered = before.turns < MAX_TURNS ? agents : [];
   const answer = await generateText({
     model: withoutWarnings(model),
-    messages: buildPrompt(request),
+    messages: [...buildPrompt(request), ...before.messages],
     maxRetries: 0,
     abortSignal: request.signal,
     telemetry: { isEnabled: false },
+    ...(offered.length === 0 ? {} : { tools: agentTools(offered) }),
     ...(request.instructions === undefined ? {} : { instructions: request.instructions }),
     ...(limits.maxOutputTokens === undefined ? {} : { maxOutputTokens: limits.maxOutputTokens }),
     ...(limits.temperature === undefined ? {} : { temperature: limits.temperature }),
@@ -96,6 +102,13 @@ async function generate(model: Model, limits: Limits, request: ProviderRequest):
   const usage = usageOf(answer.usage);
   if (answer.finishReason === 'content-filter') return failed('refused', usage);
   if (answer.finishReason === 'error') return failed('unavailable', usage);
+  if (answer.toolCalls.length > 0) {
+    // Several in one turn wait for all (design §8).
+    const calls = callsOf(answer.toolCalls, offered);
+    if (!calls) return failed('invalid-answer', { retryable: true, ...usage });
+    const transcript = transcriptOf(before.messages, answer.response.messages, before.turns + 1);
+    return { kind: 'delegated', calls, transcript, ...usage };
+  }
   if (answer.text.trim() === '') return failed('invalid-answer', { retryable: true, ...usage });
   const cut = answer.finishReason === 'length' ? { metadata: { 'sealpost/truncated': true } } : {};
   return {

@@ -71,7 +71,9 @@ function readCalls(calls: readonly DelegateCall[]): DelegateCall[] | undefined {
   if (calls.length === 0 || calls.length > MAX_CALLS) return undefined;
   if (new Set(calls.map(({ id }) => id)).size < calls.length) return undefined;
   const read = calls.map(({ id, agent, parts }) => ({ id, agent, parts: readParts(parts) }));
-  return read.every((call): call is typeof call & { parts: Part[] } => call.parts !== undefined) ? read : undefined;
+  return read.every((call): call is typeof call & { parts: Part[] } => call.parts !== undefined)
+    ? read
+    : undefined;
 }
 
 /** Absent stays absent; undefined: too large, or no plain JSON. */

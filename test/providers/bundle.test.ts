@@ -12,7 +12,7 @@ const { createProviderAdapters } = await import(process.argv[1]);
 const provider = { id: 'p', kind: 'openai', baseUrl: process.argv[2], model: 'm', trustedHosts: [], timeoutSeconds: 5 };
 const adapterFor = createProviderAdapters({ lambda: { config: {} }, fetchFor: () => fetch, environment: {} });
 const message = { messageId: 'm', role: 'ROLE_USER', parts: [{ text: 'hello' }] };
-const request = { message, history: [], contextMessages: [], references: [], signal: new AbortController().signal };
+const request = { message, history: [], contextMessages: [], references: [], agents: [], signal: new AbortController().signal };
 process.stdout.write(JSON.stringify(await adapterFor(provider).run(request)));
 `;
 

@@ -37,6 +37,7 @@ test('the invocation carries message with its id, history, context and reference
     ],
     instructions: 'be brief',
     acceptedOutputModes: ['text/plain'],
+    agents: [],
     attempt: 2,
     deadline: '2026-02-03T04:05:06.007Z',
   });
