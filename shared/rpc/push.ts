@@ -23,13 +23,11 @@ type PushCall =
   | Call<'DeleteTaskPushNotificationConfig'>;
 
 const NOT_FOUND: A2AFailure = { kind: 'task-not-found' };
-const TOO_MANY: A2AFailure = {
+const tooMany = (field: string, who: string): A2AFailure => ({
   kind: 'invalid-params',
   reason: 'TOO_MANY_PUSH_CONFIGS',
-  violations: [
-    { field: 'taskId', description: `has ${MAX_CONFIGS} push configs, as many as a task may have` },
-  ],
-};
+  violations: [{ field, description: `${who} ${MAX_CONFIGS} push configs, as many as a task may have` }],
+});
 const ID_TAKEN = 'names a push config that differs; delete it first';
 
 /** CreateTaskPushNotificationConfig (design §6). The fence is the task's revision; a terminal task gets `-32004`. */
@@ -47,7 +45,7 @@ export async function createPushConfig(call: Call<'CreateTaskPushNotificationCon
     case 'terminal':
       return err({ kind: 'unsupported-operation', reason: 'TASK_TERMINAL' });
     case 'too-many':
-      return err(TOO_MANY);
+      return err(tooMany('taskId', 'has'));
     case 'id-taken':
       return err(invalid('id', ID_TAKEN));
   }
@@ -149,5 +147,7 @@ export async function refusalOfConfig(
   if (wanted.id && configs.some(({ id }) => id === wanted.id)) {
     return invalid('configuration.taskPushNotificationConfig.id', ID_TAKEN);
   }
-  return configs.length >= MAX_CONFIGS ? TOO_MANY : undefined;
+  return configs.length >= MAX_CONFIGS
+    ? tooMany('configuration.taskPushNotificationConfig', 'is one too many: the task has')
+    : undefined;
 }

@@ -1,61 +1,51 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createGateway, echoProfile, type Gateway, message, register } from '../server/rig.ts';
-import { type StoreRig, startStore } from '../storage/rig.ts';
-import { startWebhooks, type Webhooks } from './rig.ts';
+import { outline, type Push, startPush } from './rig.ts';
 
 describe('a webhook registered with a message', () => {
-  let rig: StoreRig;
-  let gateway: Gateway;
-  let webhooks: Webhooks;
+  let push: Push;
   beforeAll(async () => {
-    rig = await startStore();
-    webhooks = await startWebhooks();
-    await register(rig.store, {
-      clients: [{ id: 'alice', webhookPorts: [webhooks.receiver.port] }],
-      profiles: [echoProfile],
-      providers: [{ id: 'echo', kind: 'echo', timeoutSeconds: 10 }],
-    });
-    gateway = createGateway({ store: rig.store });
+    push = await startPush();
   });
-  afterAll(async () => {
-    await webhooks[Symbol.asyncDispose]();
-    await rig[Symbol.asyncDispose]();
-  });
+  afterAll(() => push[Symbol.asyncDispose]());
 
   test('gets every event of its task, in order, with its credential and nothing else of it', async () => {
-    const { result, error } = await gateway.call('alice', 'SendMessage', {
-      message: message('push me'),
-      configuration: {
-        returnImmediately: true,
-        taskPushNotificationConfig: {
-          url: webhooks.url(),
-          token: 'a-token',
-          authentication: { scheme: 'Bearer', credentials: 'a-credential' },
-        },
-      },
+    const { gateway, webhooks } = push;
+    const task = await push.send('push me', {
+      url: webhooks.url(),
+      token: 'a-token',
+      authentication: { scheme: 'Bearer', credentials: 'a-credential' },
     });
-    expect(error).toBeUndefined();
-    await gateway.runAll();
-    await gateway.follow(result.task.id);
-    await webhooks.deliverAll(gateway);
-    const bodies = webhooks.receiver.seen.map(({ body }) => JSON.parse(body));
-    expect(bodies.map((body) => Object.keys(body))).toEqual([
+    await push.finish(task);
+    await push.outbox.drain();
+    const { seen } = webhooks.receiver;
+    expect(outline(seen.map(({ body }) => body))).toEqual(['SUBMITTED', 'artifact push me', 'COMPLETED']);
+    expect(seen.map(({ body }) => Object.keys(JSON.parse(body)))).toEqual([
       ['statusUpdate'],
       ['artifactUpdate'],
       ['statusUpdate'],
     ]);
-    expect(bodies.map((body) => body.statusUpdate?.status.state)).toEqual([
-      'TASK_STATE_SUBMITTED',
-      undefined,
-      'TASK_STATE_COMPLETED',
-    ]);
-    for (const { headers } of webhooks.receiver.seen) {
+    for (const { headers, method, path } of seen) {
+      expect({ method, path }).toEqual({ method: 'POST', path: '/hook' });
       expect(headers.authorization).toBe('Bearer a-credential');
       expect(headers['content-type']).toBe('application/a2a+json');
       expect(JSON.stringify(headers)).not.toContain('a-token');
     }
-    const listed = await gateway.call('alice', 'ListTaskPushNotificationConfigs', { taskId: result.task.id });
+    // One id an event, the same for every attempt of it: what a receiver dedupes by (D11).
+    expect(new Set(seen.map(({ headers }) => headers['webhook-id'])).size).toBe(3);
+    const listed = await gateway.call('alice', 'ListTaskPushNotificationConfigs', { taskId: task });
     expect(listed.result.configs).toMatchObject([{ url: webhooks.url(), token: 'a-token' }]);
     expect(JSON.stringify(listed)).not.toContain('a-credential');
+    expect(await push.show(task)).toMatchObject({
+      state: 'active',
+      next: '3.0',
+      jobs: [
+        { revision: 1, state: 'delivered' },
+        { revision: 2, state: 'delivered' },
+      ],
+      attempts: [
+        { event: '1.0', number: 1, class: '2xx', status: 200 },
+        { event: '2.1', number: 1, class: '2xx', status: 200 },
+      ],
+    });
   });
 });
