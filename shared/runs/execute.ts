@@ -1,6 +1,7 @@
 import { readTurn } from '../delegation/outcomes.ts';
 import { type ProviderAdapter, runChain, type ValidResult } from '../providers/index.ts';
 import {
+  agentsOf,
   isRetainable,
   type Profile,
   type Provider,
@@ -150,12 +151,6 @@ function withAgents(services: ExecutorServices, provider: Provider): ProviderAda
       return adapter.run({ ...request, agents });
     },
   };
-}
-
-/** Remote agents that a provider was granted. */
-function agentsOf(provider: Provider | undefined): readonly string[] {
-  if (provider?.kind === 'remote') return [provider.agent];
-  return provider && 'agents' in provider ? (provider.agents ?? []) : [];
 }
 
 async function finish(

@@ -23,6 +23,8 @@ export type Bounds = Pick<
 /** What a run is given to work on, opened; lives in memory only. */
 export interface RunInput {
   readonly message: Message;
+  /** Its number in the task's history. */
+  readonly number: number;
   readonly outputModes: readonly string[];
   readonly history: readonly Message[];
   readonly contextMessages: readonly Message[];
@@ -46,18 +48,25 @@ const MAX_CONTEXT_TASKS = 20;
 
 /**
  * Reads what the run needs (design §5): the message that started or resumed it, the task's history, earlier messages of
- * the context, and the tasks it refers to, each of the same client and within bounds.
+ * the context, and the tasks it refers to, each of the same client and within bounds. `started`: the number of the message
+ * that started the run, where later ones were passed on to a remote agent.
  */
-export async function loadRun(services: TaskServices, head: Head, bounds: Bounds): Promise<RunInput> {
+export async function loadRun(
+  services: TaskServices,
+  head: Head,
+  bounds: Bounds,
+  started?: number,
+): Promise<RunInput> {
   const revisions = await readRevisions(services, head.task, 1, head.revision);
   if (revisions.length < head.revision) throw new RunInputMissing();
-  const own = await readOwn(services, head, revisions, bounds.maxHistoryMessages);
+  const own = await readOwn(services, head, revisions, bounds.maxHistoryMessages, started);
   const [contextMessages, references] = await Promise.all([
     readContext(services, head, bounds),
     readReferences(services, head, own.message.message, bounds),
   ]);
   return {
     message: own.message.message,
+    number: own.number,
     outputModes: own.message.outputModes ?? [],
     history: own.history.map((payload) => payload.message),
     contextMessages,
@@ -65,9 +74,19 @@ export async function loadRun(services: TaskServices, head: Head, bounds: Bounds
   };
 }
 
-async function readOwn(services: TaskServices, head: Head, revisions: readonly Revision[], max: number) {
+async function readOwn(
+  services: TaskServices,
+  head: Head,
+  revisions: readonly Revision[],
+  max: number,
+  started: number | undefined,
+) {
   const spoken = revisions.filter((revision) => revision.message);
-  const current = spoken.findLast((revision) => !revision.spoken)?.message;
+  const current = (
+    started === undefined
+      ? spoken.findLast((revision) => !revision.spoken)
+      : spoken.find(({ message }) => message?.number === started)
+  )?.message;
   if (!current) throw new RunInputMissing();
   const earlier = spoken
     .flatMap(({ message }) => (message && message !== current ? [message] : []))
@@ -80,7 +99,7 @@ async function readOwn(services: TaskServices, head: Head, revisions: readonly R
     head.form === 'full'
       ? read.messages
       : await Promise.all(wanted.map((ref, i) => originalOr(services, head, ref, read.messages[i]!)));
-  return { message: originals.at(-1)!, history: originals.slice(0, -1) };
+  return { message: originals.at(-1)!, number: current.number, history: originals.slice(0, -1) };
 }
 
 async function originalOr(services: TaskServices, head: Head, ref: MessageRef, kept: MessagePayload) {
