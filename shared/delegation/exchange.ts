@@ -6,11 +6,12 @@ import type { Head } from '../tasks/formats.ts';
 import { originalOf, readWorking, workingName } from '../tasks/working.ts';
 import { retryMs, update } from './advance.ts';
 import { noteQuestion } from './ask.ts';
+import { countRegistrations } from './count.ts';
 import type { Dependency, DependencyOutcome } from './formats.ts';
 import { readMessage } from './read-message.ts';
 import { type Resolution, resolve } from './resolve.ts';
 import type { ReconcilerServices } from './services.ts';
-import { countRegistrations, pendingRegistration, registrationId } from './suspend.ts';
+import { pendingRegistration, registrationId } from './suspend.ts';
 
 type Wake = Promise<number | undefined>;
 

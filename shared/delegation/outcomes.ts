@@ -8,6 +8,7 @@ import type { Dependency } from './formats.ts';
 /** What a run goes on from after its remote agents: who delegated, and what became of each call, in its order. */
 export interface Turn {
   readonly provider: string;
+  readonly message: number;
   readonly outcomes: readonly DelegationOutcome[];
   readonly transcript?: WorkingValues['turn']['transcript'];
 }
@@ -19,7 +20,7 @@ export async function readTurn(services: TaskServices, head: Head): Promise<Turn
   const dependencies = await dependenciesOf(services, head.task, head.turn);
   if (!left || dependencies.some(({ outcome }) => outcome === undefined)) throw new TurnUnreadable();
   const outcomes = await Promise.all(dependencies.map((dependency) => outcomeOf(services, head, dependency)));
-  return { provider: left.provider, outcomes, transcript: left.transcript };
+  return { provider: left.provider, message: left.message, outcomes, transcript: left.transcript };
 }
 
 /** Thrown when a turn that ended cannot be read; the run is tried again. */

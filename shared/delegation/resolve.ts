@@ -5,9 +5,9 @@ import { DUE_AHEAD_MS } from '../tasks/commit.ts';
 import { type Head, liveHead } from '../tasks/formats.ts';
 import { readHead } from '../tasks/read-head.ts';
 import { workingActions, workingName } from '../tasks/working.ts';
+import { countRegistrations } from './count.ts';
 import type { Dependency, DependencyOutcome } from './formats.ts';
 import type { ReconcilerServices } from './services.ts';
-import { countRegistrations } from './suspend.ts';
 
 export interface Resolution {
   readonly outcome: DependencyOutcome;

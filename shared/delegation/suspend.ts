@@ -7,13 +7,8 @@ import type { Step } from '../tasks/commit.ts';
 import type { Head, WorkingRef } from '../tasks/formats.ts';
 import type { TaskServices } from '../tasks/services.ts';
 import { beginWorking, workingActions, workingName } from '../tasks/working.ts';
-import {
-  type Dependency,
-  dependencyItem,
-  MAX_REGISTRATIONS,
-  type Registration,
-  registrationItem,
-} from './formats.ts';
+import { countRegistrations } from './count.ts';
+import { type Dependency, dependencyItem, type Registration, registrationItem } from './formats.ts';
 
 type Delegated = Extract<ValidResult, { kind: 'delegated' }>;
 
@@ -28,7 +23,7 @@ const SEND_AGAIN_MS = 20_000;
 export async function suspendForAgents(
   services: TaskServices & { readonly agent: (id: string) => Promise<RemoteAgent | undefined> },
   head: Head,
-  provider: string,
+  who: { readonly provider: string; readonly message: number },
   { calls, transcript }: Delegated,
 ): Promise<Step | undefined> {
   const working = head.working ?? (await beginWorking(services, head.client, head.task));
@@ -46,7 +41,7 @@ export async function suspendForAgents(
     registrations += prepared.registration ? 1 : 0;
     actions.push(...prepared.actions);
   }
-  const left = { provider, calls: calls.map(({ id, agent }) => ({ id, agent })), transcript };
+  const left = { ...who, calls: calls.map(({ id, agent }) => ({ id, agent })), transcript };
   actions.push(
     ...(await workingActions(services, head, working, workingName.turn(), left)),
     ...(registrations > 0 ? [countRegistrations(registrations)] : []),
@@ -128,27 +123,6 @@ export async function pendingRegistration(
     { kind: 'put', table: 'delegation', item: registrationItem(registration) },
     ...(await workingActions(services, head, working, workingName.credential(dependency.id), { credential })),
   ];
-}
-
-/** Open registrations are counted, so that the inbox as a whole is bounded (P8). */
-export function countRegistrations(change: number): Action {
-  return {
-    kind: 'update',
-    table: 'delegation',
-    key: keys.openRegistrations(),
-    changes: { add: { open: change } },
-    when:
-      change > 0
-        ? [
-            {
-              any: [
-                { attribute: 'open', is: 'absent' },
-                { attribute: 'open', is: '<=', value: MAX_REGISTRATIONS - change },
-              ],
-            },
-          ]
-        : [{ attribute: 'pk', is: 'present' }],
-  };
 }
 
 export function registrationId(services: Pick<TaskServices, 'random'>): string {

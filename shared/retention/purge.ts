@@ -1,4 +1,7 @@
 import { contentOf, deleteAll, keysOfContent } from '../ceilings/rewrite.ts';
+import { countRegistrations } from '../delegation/count.ts';
+import { dependenciesOf } from '../delegation/dependencies.ts';
+import type { Dependency } from '../delegation/formats.ts';
 import { dedupKeyOf, keys } from '../storage/keys.ts';
 import type { Action, Key, StoredItem } from '../storage/port.ts';
 import type { TableName } from '../storage/tables.ts';
@@ -98,7 +101,9 @@ export async function removeRemains(services: StateServices, task: string): Prom
   for (const copy of tombstone.copies) {
     await deleteAll(services, await withRest(services, keysOfContent(task, content, copy)));
   }
-  await deleteAll(services, await withRest(services, workingKeys(task, tombstone)));
+  const dependencies = await dependenciesOf(services, task);
+  await deleteAll(services, await withRest(services, workingKeys(task, tombstone, dependencies)));
+  for (const dependency of dependencies) await removeDependency(services, dependency);
   await deleteAll(
     services,
     revisions.flatMap(({ dedup }) => (dedup ? [dedupKeyOf(tombstone.client, dedup)] : [])),
@@ -124,11 +129,38 @@ export function hasRemains(item: StoredItem): boolean {
 }
 
 /** Names of everything a run may have kept, one slice each; `withRest` finds further ones. */
-function workingKeys(task: string, tombstone: Tombstone): Key[] {
+function workingKeys(task: string, tombstone: Tombstone, dependencies: readonly Dependency[]): Key[] {
   const { working, messages } = tombstone;
   if (working === undefined) return [];
-  const names = Array.from({ length: messages }, (_, i) => workingName.message(i + 1));
-  return [workingName.draft(), ...names].map((name) => keys.working(task, `${working}.${name}`, 0));
+  const names = [
+    workingName.draft(),
+    workingName.turn(),
+    ...Array.from({ length: messages }, (_, i) => workingName.message(i + 1)),
+    ...dependencies.flatMap(({ id }) => [
+      workingName.outgoing(id),
+      workingName.credential(id),
+      workingName.question(id),
+      workingName.answer(id),
+    ]),
+  ];
+  return names.map((name) => keys.working(task, `${working}.${name}`, 0));
+}
+
+/** A dependency with its registration, which counts no more; a callback meets an address that is unknown. */
+async function removeDependency(
+  services: StateServices,
+  { task, id, registration }: Dependency,
+): Promise<void> {
+  if (registration !== undefined) {
+    const key = keys.registration(registration);
+    const open = [{ attribute: 'state', is: '=', value: 'open' } as const];
+    const outcome = await services.store.transact(
+      [{ kind: 'delete', table: 'delegation', key, when: open }, countRegistrations(-1)],
+      services.random.uuid(),
+    );
+    if (outcome.kind === 'refused') await services.store.write({ kind: 'delete', table: 'delegation', key });
+  }
+  await services.store.write({ kind: 'delete', table: 'delegation', key: keys.dependency(task, id) });
 }
 
 /** First slices know how many there are: those behind the ones that are known are added. */

@@ -12,8 +12,6 @@ import type { RunSession } from './session.ts';
 /** Whose result is committed, and by which rules. */
 export interface Concluding {
   readonly services: TaskServices & Parameters<typeof suspendForAgents>[0];
-  /** The provider whose result it is. */
-  readonly provider: string;
   readonly session: RunSession;
   readonly profile: Profile | undefined;
   readonly settings: Settings;
@@ -30,7 +28,7 @@ export async function stepOf(concluding: Concluding, head: Head, result: ValidRe
   if (!isRetainable(head.ceiling)) return endFor('RESULT_NOT_RETAINED');
   switch (result.kind) {
     case 'completed': {
-      const message = result.message && session.message(head, result.message);
+      const message = result.message && session.say(head, result.message);
       const payload = { artifacts: result.artifacts, ...given({ message }) };
       const waits = profile?.approval === 'result' && head.approval !== 'given';
       return waits
@@ -38,7 +36,8 @@ export async function stepOf(concluding: Concluding, head: Head, result: ValidRe
         : endWith(services, head, 'TASK_STATE_COMPLETED', payload);
     }
     case 'delegated': {
-      const step = await suspendForAgents(concluding.services, head, concluding.provider, result);
+      const { provider, message } = session;
+      const step = await suspendForAgents(concluding.services, head, { provider, message }, result);
       // An agent that was taken away since it was offered: nothing an attempt more would mend.
       return step ?? endFor('EXECUTION_FAILED');
     }
@@ -52,13 +51,13 @@ export async function stepOf(concluding: Concluding, head: Head, result: ValidRe
     }
     case 'rejected': {
       if (!result.message) return { state: 'TASK_STATE_REJECTED', run: 'ended' };
-      const message = session.message(head, result.message);
+      const message = session.say(head, result.message);
       return endWith(services, head, 'TASK_STATE_REJECTED', { artifacts: [], message });
     }
     case 'failed': {
       if (head.deadline !== undefined && now >= head.deadline) return endFor('DEADLINE_EXCEEDED');
       if (!result.message) return endFor('EXECUTION_FAILED');
-      const message = session.message(head, result.message);
+      const message = session.say(head, result.message);
       return endWith(services, head, 'TASK_STATE_FAILED', { artifacts: [], message });
     }
   }

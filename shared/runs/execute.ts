@@ -1,4 +1,4 @@
-import { readTurn } from '../delegation/outcomes.ts';
+import { readTurn, type Turn } from '../delegation/outcomes.ts';
 import { type ProviderAdapter, runChain, type ValidResult } from '../providers/index.ts';
 import {
   agentsOf,
@@ -90,7 +90,9 @@ async function callProviders(
   until: number,
 ): Promise<ValidResult> {
   const { head } = session;
-  const [input, turn] = await Promise.all([loadRun(services, head, settings), readTurn(services, head)]);
+  const turn = await readTurn(services, head);
+  const input = await loadRun(services, head, settings, turn?.message);
+  session.message = input.number;
   const found = await Promise.all(profile.providers.map((id) => services.registry.provider(id)));
   const providers = found.filter((provider) => provider !== undefined);
   // A run that goes on after a delegation goes on with who delegated; only what stands behind it is its fallback.
@@ -102,7 +104,7 @@ async function callProviders(
     : 0;
   return runChain({
     providers: providers.slice(from),
-    adapterFor: (provider) => withAgents(services, provider),
+    adapterFor: (provider) => withAgents(services, provider, turn),
     metrics: services.metrics,
     clock: services.clock,
     newId: () => services.random.uuid(),
@@ -128,7 +130,6 @@ async function callProviders(
       ...given({ instructions: profile.instructions }),
       acceptedOutputModes: input.outputModes,
       agents: [],
-      ...(turn ? { delegation: { outcomes: turn.outcomes, ...given({ transcript: turn.transcript }) } } : {}),
       attempt: head.attempts,
       deadline: Math.min(head.deadline ?? until, until),
       signal: session.lost,
@@ -137,20 +138,31 @@ async function callProviders(
   });
 }
 
-/** The provider with the remote agents that it may hand steps to; disabled ones are not offered. */
-function withAgents(services: ExecutorServices, provider: Provider): ProviderAdapter {
+/**
+ * The provider with the remote agents that it may hand steps to (disabled ones are not offered), and, if it was the one
+ * that delegated, with what became of that.
+ */
+function withAgents(services: ExecutorServices, provider: Provider, turn: Turn | undefined): ProviderAdapter {
   const adapter = services.adapterFor(provider);
   const ids = provider.kind === 'remote' ? [] : agentsOf(provider);
-  if (ids.length === 0) return adapter;
+  const own = turn?.provider === provider.id ? turn : undefined;
+  if (ids.length === 0 && !own) return adapter;
   return {
     async run(request) {
       const found = await Promise.all(ids.map((id) => services.registry.agent(id)));
       const agents = found.flatMap((agent) =>
         agent && !agent.disabled ? [{ id: agent.id, name: agent.name, description: agent.description }] : [],
       );
-      return adapter.run({ ...request, agents });
+      const delegation = own && { outcomes: own.outcomes, ...given({ transcript: own.transcript }) };
+      return adapter.run({ ...request, agents, ...(delegation ? { delegation } : {}) });
     },
   };
+}
+
+/** Remote agents that a provider was granted. */
+function agentsOf(provider: Provider | undefined): readonly string[] {
+  if (provider?.kind === 'remote') return [provider.agent];
+  return provider && 'agents' in provider ? (provider.agents ?? []) : [];
 }
 
 async function finish(
@@ -170,7 +182,6 @@ async function finish(
   const concluding = {
     services: { ...services, agent },
     session,
-    provider: session.provider,
     profile,
     settings,
   };

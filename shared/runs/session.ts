@@ -26,6 +26,8 @@ export type Ending = 'committed' | 'lost';
 export class RunSession {
   /** The provider that was tried last. */
   provider = '';
+  /** Number of the message that started the run. */
+  message = 1;
   readonly #services: TaskServices;
   readonly #token: string;
   readonly #maxMessages: number;
@@ -87,7 +89,7 @@ export class RunSession {
 
   /** The step of a message to the client, kept in the form of the task. */
   async spoken(head: Head, parts: readonly Part[], step: Omit<Step, 'message' | 'with'>): Promise<Step> {
-    const message = this.message(head, parts);
+    const message = this.say(head, parts);
     const written = await keptMessage(this.#services, head, head.messages + 1, { message });
     return { ...step, message: { ref: written.ref, spoken: true }, with: written.actions };
   }
@@ -110,7 +112,7 @@ export class RunSession {
     });
   }
 
-  message(head: Head, parts: readonly Part[]): Message {
+  say(head: Head, parts: readonly Part[]): Message {
     return {
       messageId: this.#services.random.uuid(),
       contextId: head.context,

@@ -19,6 +19,8 @@ export interface WorkingValues {
   /** Which provider handed steps on, and what it left for itself. */
   readonly turn: {
     readonly provider: string;
+    /** Number of the message that started the run: later ones may be replies that were passed on. */
+    readonly message: number;
     readonly calls: readonly { readonly id: string; readonly agent: string }[];
     readonly transcript?: JsonValue | undefined;
   };
