@@ -159,12 +159,6 @@ function withAgents(services: ExecutorServices, provider: Provider, turn: Turn |
   };
 }
 
-/** Remote agents that a provider was granted. */
-function agentsOf(provider: Provider | undefined): readonly string[] {
-  if (provider?.kind === 'remote') return [provider.agent];
-  return provider && 'agents' in provider ? (provider.agents ?? []) : [];
-}
-
 async function finish(
   services: ExecutorServices,
   session: RunSession,
