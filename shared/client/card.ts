@@ -33,13 +33,20 @@ export interface FetchCardOptions {
   readonly clock: Pick<Clock, 'now'>;
   readonly url: string;
   readonly cache?: CardCache;
+  /** Of the card that the caller acted on before, where its body is not kept: then `unchanged` may be answered. */
+  readonly knownEtag?: string;
   /** Then only a card that this key signed is accepted. */
   readonly pinnedKey?: PinnedKey;
   readonly timeouts?: Partial<Pick<ClientTimeouts, 'totalMs' | 'idleMs'>>;
   readonly signal?: AbortSignal;
 }
 
-export type CardOutcome = FetchedCard | CardFailure;
+export type CardOutcome = FetchedCard | UnchangedCard | CardFailure;
+
+/** The agent answered that the card of `knownEtag` still holds. */
+export interface UnchangedCard {
+  readonly kind: 'unchanged';
+}
 
 export interface FetchedCard {
   readonly kind: 'card';
@@ -47,6 +54,8 @@ export interface FetchedCard {
   readonly notices: readonly Notice[];
   /** REQUIRED fields that the card leaves out and we can do without; empty lists count as left out by some writers. */
   readonly missing: readonly string[];
+  /** As the agent sent it, where it can be sent back. */
+  readonly etag?: string;
   /** False when the agent answered that the cached card still holds. */
   readonly isNew: boolean;
   /** True only where a key is pinned, and it signed this card. */
@@ -70,6 +79,7 @@ const MAX_CARD_BYTES = 256 * 1024;
 export async function fetchAgentCard(options: FetchCardOptions): Promise<CardOutcome> {
   const { url, cache, clock, timeouts } = options;
   const cached = await cache?.get(url);
+  const known = cached?.etag ?? options.knownEtag;
   const opened = await openAnswer(options, {
     url,
     method: 'GET',
@@ -77,7 +87,7 @@ export async function fetchAgentCard(options: FetchCardOptions): Promise<CardOut
       ...VERSION_HEADER,
       accept: 'application/json',
       'accept-encoding': 'identity',
-      ...(cached && { 'if-none-match': cached.etag }),
+      ...(known !== undefined && { 'if-none-match': known }),
     },
     headersMs: Number.POSITIVE_INFINITY,
     idleMs: timeouts?.idleMs ?? DEFAULT_TIMEOUTS.idleMs,
@@ -89,19 +99,21 @@ export async function fetchAgentCard(options: FetchCardOptions): Promise<CardOut
   const answer = await readWhole(opened, MAX_CARD_BYTES, clock.now());
   if ('kind' in answer) return transportError(answer);
   if (answer.status === 304 && cached) return readCard(cached.body, false, options.pinnedKey);
+  if (answer.status === 304 && known !== undefined) return { kind: 'unchanged' };
   const body = new TextDecoder().decode(answer.body);
   if (answer.status !== 200) return badStatus(answer.status, body, answer.retryAfterMs);
   const outcome = await readCard(body, true, options.pinnedKey);
   const etag = opened.headers['etag'];
-  if (outcome.kind === 'card' && etag !== undefined && isEtag(etag)) await cache?.put(url, { etag, body });
-  return outcome;
+  if (outcome.kind !== 'card' || etag === undefined || !isEtag(etag)) return outcome;
+  await cache?.put(url, { etag, body });
+  return { ...outcome, etag };
 }
 
 async function readCard(
   body: string,
   isNew: boolean,
   pinnedKey: PinnedKey | undefined,
-): Promise<CardOutcome> {
+): Promise<FetchedCard | CardFailure> {
   const json = parseObject(body);
   if (json === undefined) {
     const violations = [{ field: 'card', description: 'must be a JSON object' }];

@@ -7,8 +7,9 @@ export {
   type FetchCardOptions,
   type FetchedCard,
   fetchAgentCard,
+  type UnchangedCard,
 } from './card.ts';
-export type { PinnedKey } from './card-signature.ts';
+export type { PinnedKey, SignatureVerdict } from './card-signature.ts';
 export {
   type A2AClient,
   type A2AClientOptions,

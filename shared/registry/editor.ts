@@ -16,6 +16,11 @@ export type Edit<T, F> =
   /** Too many edits of the same record at once; nothing was written. */
   | { readonly kind: 'conflict' };
 
+export type Removal<F> =
+  | { readonly kind: 'removed' }
+  | { readonly kind: 'refused'; readonly failure: F }
+  | { readonly kind: 'conflict' };
+
 /**
  * Changes the registry (design §2). Every saved change is one transaction with one audit entry, which names the fields
  * that changed and no value (P10). A change is conditioned on the edition that it was decided on, so concurrent edits
@@ -30,6 +35,13 @@ export interface RegistryEditor {
       current: Edition<Records[K]> | undefined,
     ) => Promise<Decision<Records[K], F>> | Decision<Records[K], F>,
   ): Promise<Edit<Records[K], F>>;
+  /** Takes a record away, on the same terms; `check` is asked again whenever another edit came first. */
+  remove<K extends RecordKind, F>(
+    kind: K,
+    id: string,
+    deed: Deed,
+    check: (current: Edition<Records[K]> | undefined) => Promise<F | undefined> | F | undefined,
+  ): Promise<Removal<F>>;
   /** An audit entry for a deed that changes no record of the registry; to be written before the deed is done. */
   record(deed: Deed, subject: { readonly kind: string; readonly id: string }): Promise<void>;
 }
@@ -68,6 +80,29 @@ export function createRegistryEditor(parts: EditorParts): RegistryEditor {
         const audit = auditEntry(parts, deed, { kind, id: key.sk, changed, edition: next.edition });
         const outcome = await store.transact([save, audit], random.uuid());
         if (outcome.kind === 'done') return { kind: 'saved', changed, ...next };
+        await clock.sleep(random.fraction() * BACKOFF_MS * attempt);
+      }
+      return { kind: 'conflict' };
+    },
+
+    async remove(kind, id, deed, check) {
+      const key = recordKey(kind, id);
+      if (!key) throw new RangeError(`no ${kind} can have this id`);
+      for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
+        const current = await readRecord(store, kind, id);
+        const failure = await check(current);
+        if (failure !== undefined) return { kind: 'refused', failure };
+        // Nobody has to take away what is not there.
+        if (!current) return { kind: 'removed' };
+        const remove: Action = {
+          kind: 'delete',
+          table: 'registry',
+          key,
+          when: [{ attribute: 'edition', is: '=', value: current.edition }],
+        };
+        const audit = auditEntry(parts, deed, { kind, id: key.sk, edition: current.edition });
+        const outcome = await store.transact([remove, audit], random.uuid());
+        if (outcome.kind === 'done') return { kind: 'removed' };
         await clock.sleep(random.fraction() * BACKOFF_MS * attempt);
       }
       return { kind: 'conflict' };

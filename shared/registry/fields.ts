@@ -67,6 +67,20 @@ export const baseUrl = z.string().max(2048).refine(isBaseUrl, {
   error: 'must be an https URL (http for loopback only) without user name, query or fragment',
 });
 
+/** Where another server's requests may go besides: scheme, host and port, nothing else. */
+export const origin = z.string().max(2048).refine(isOrigin, {
+  error: 'must be an origin such as https://agent.example.com (http for loopback only)',
+});
+
+/** A coordinate of a point on P-256, base64url. */
+const coordinate = z.string().regex(/^[A-Za-z0-9_-]{43}$/, { error: 'must be 43 characters of base64url' });
+
+/** A public key as a JWK; what else stands in it (`kid`, `alg`, `use`) is left out, and a private one is refused. */
+export const publicKey = z
+  .looseObject({ kty: z.literal('EC'), crv: z.literal('P-256'), x: coordinate, y: coordinate })
+  .refine((key) => !('d' in key), { error: 'is a private key; give the public one only' })
+  .transform(({ kty, crv, x, y }) => ({ kty, crv, x, y }));
+
 /** Sent as a header, byte for byte, so it must be one that a header can carry. */
 export const secret = z
   .string()
@@ -84,6 +98,10 @@ export function distinct<T>(list: z.ZodType<T[]>) {
 
 function isWebUrl(text: string): boolean {
   return /^https?:\/\/[\x21-\x7e]+$/i.test(text) && URL.canParse(text);
+}
+
+function isOrigin(text: string): boolean {
+  return isBaseUrl(text) && new URL(text).origin === text.toLowerCase();
 }
 
 function isBaseUrl(text: string): boolean {

@@ -1,7 +1,8 @@
 /** What administrators register (design §2), as requests read it and as administrators change it. */
+export { agentOfProfileId, agentProfileId, agentsOf } from './agents.ts';
 export type { AuditFacts, Deed } from './audit.ts';
 export { auditEntry, auditEntryOfMinute, GATEWAY_ACTOR } from './audit.ts';
-export type { Decision, Edit, EditorParts, RegistryEditor } from './editor.ts';
+export type { Decision, Edit, EditorParts, RegistryEditor, Removal } from './editor.ts';
 export { createRegistryEditor } from './editor.ts';
 export { distinct, whole } from './fields.ts';
 export type { Checked, InvalidInput } from './input.ts';
@@ -11,8 +12,10 @@ export type { Edition, RecordKind, Records } from './records.ts';
 export { effectiveSettings, RecordUnreadable, recordKey } from './records.ts';
 export type { Registry, RegistryParts } from './registry.ts';
 export { CACHE_MS, createRegistry, readRecord, readRecords } from './registry.ts';
-export type { ClientInput, ProfileInput, ProviderInput, SettingsInput } from './schemas.ts';
+export type { AgentInput, ClientInput, ProfileInput, ProviderInput, SettingsInput } from './schemas.ts';
 export {
+  agentCredential,
+  agentInput,
   clientInput,
   grants,
   profileInput,

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Clock, Log } from '../runtime/ports.ts';
 import type { Store, StoredItem } from '../storage/port.ts';
+import { agentOfProfileId, profileOfAgent, providerOfAgent } from './agents.ts';
 import {
   type Edition,
   effectiveSettings,
@@ -24,9 +25,11 @@ const MOST_CACHED = 1_000;
  */
 export interface Registry {
   client(id: string): Promise<Client | undefined>;
+  /** Also `agent:<id>`, which hands everything on to a registered remote agent; it is never published (design §8). */
   profile(id: string): Promise<Profile | undefined>;
   /** All of them, published or not, by id; unreadable ones are left out and logged. */
   profiles(): Promise<readonly Profile[]>;
+  /** Also `agent:<id>`, of kind `remote`. */
   provider(id: string): Promise<Provider | undefined>;
   agent(id: string): Promise<RemoteAgent | undefined>;
   /** Complete: what was never set has its default. */
@@ -44,15 +47,28 @@ export function createRegistry(parts: RegistryParts): Registry {
   const cached = createCache(clock);
   const fresh = async <K extends RecordKind>(kind: K, id: string) =>
     (await readRecord(store, kind, id))?.value;
+  // An id that no record can have must not take room in the cache: it may be as long as a request.
+  const agent = async (id: string) =>
+    recordKey('agent', id) && cached(`agent#${id}`, () => fresh('agent', id));
+  /** What stands for a registered agent under a name that no record can have; undefined: it is no such name. */
+  const ofAgent = async <T>(id: string, make: (agent: RemoteAgent) => T): Promise<T | undefined> => {
+    const named = agentOfProfileId(id);
+    const found = named === undefined ? undefined : await agent(named);
+    return found && make(found);
+  };
   return {
     client: (id) => fresh('client', id),
-    // An id that no record can have must not take room in the cache: it may be as long as a request.
-    profile: async (id) => recordKey('profile', id) && cached(`profile#${id}`, () => fresh('profile', id)),
+    profile: async (id) =>
+      recordKey('profile', id)
+        ? cached(`profile#${id}`, () => fresh('profile', id))
+        : ofAgent(id, profileOfAgent),
     profiles: () =>
       cached('profiles', async () => (await readRecords(store, 'profile', log)).map(({ value }) => value)),
     provider: async (id) =>
-      recordKey('provider', id) && cached(`provider#${id}`, () => fresh('provider', id)),
-    agent: async (id) => recordKey('agent', id) && cached(`agent#${id}`, () => fresh('agent', id)),
+      recordKey('provider', id)
+        ? cached(`provider#${id}`, () => fresh('provider', id))
+        : ofAgent(id, providerOfAgent),
+    agent,
     settings: () => cached('settings', async () => effectiveSettings((await fresh('settings', '')) ?? {})),
   };
 }

@@ -11,6 +11,8 @@ import {
   level,
   line,
   mediaTypes,
+  origin,
+  publicKey,
   region,
   secret,
   text,
@@ -110,6 +112,29 @@ export function providerKinds<Key extends z.ZodType>(apiKey: Key) {
 }
 export const providerInput = providerKinds(secret);
 export type ProviderInput = z.output<typeof providerInput>;
+
+/** Ports besides 443 that an agent may be called on. */
+const ports = distinct(z.array(whole(1, 65_535)).max(20));
+
+/** A remote agent (design §8). The interface is no part of it: it is read from the card. */
+export const agentInput = z.strictObject({
+  id,
+  cardUrl: baseUrl,
+  /** Absent: what the card says. */
+  name: z.exactOptional(line(200)),
+  description: z.exactOptional(text(5_000)),
+  credential: z.exactOptional(secret),
+  push: z.enum(['embedded', 'separate', 'off']).default('embedded'),
+  allowedOrigins: distinct(z.array(origin).max(20)).default([]),
+  trustedHosts: distinct(z.array(host).max(20)).default([]),
+  allowedPorts: ports.default([]),
+  cardKey: z.exactOptional(publicKey),
+  waitSeconds: whole(1, 30 * DAY).default(DAY),
+});
+export type AgentInput = z.output<typeof agentInput>;
+
+/** What a remote agent is called with, when it is replaced. */
+export const agentCredential = secret;
 
 /** Names that the gateway uses for itself where a client's id could stand. */
 const reserved = new Set(['admin', GATEWAY]);
