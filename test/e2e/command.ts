@@ -15,8 +15,8 @@ export interface Command extends AsyncDisposable {
   errors(): string;
   /** kill -9, of everything that the command started in its group. */
   kill(): Promise<void>;
-  /** As Ctrl-C does. Resolves with the exit code. */
-  interrupt(): Promise<number | null>;
+  /** As Ctrl-C does. Resolves when everything ended. */
+  interrupt(): Promise<void>;
 }
 
 const withinMs = 20_000;
@@ -24,17 +24,17 @@ const withinMs = 20_000;
 /** `npm start -s -- --json --port 0 …`; `direct` leaves npm out. Rejects with what it said when it does not get ready. */
 export async function startCommand(
   flags: readonly string[] = [],
-  options: { readonly direct?: boolean; readonly nodeFlags?: readonly string[] } = {},
+  options: { readonly direct?: boolean; readonly variables?: Readonly<Record<string, string>> } = {},
 ): Promise<Command> {
   const own = ['--json', '--port', '0', ...flags];
   const entry = join(root, 'infra/local/start.mjs');
   const [program, args] = options.direct
-    ? [process.execPath, [...(options.nodeFlags ?? []), entry, ...own]]
+    ? [process.execPath, [entry, ...own]]
     : ['npm', ['start', '-s', '--', ...own]];
   const before = performance.now();
   const child = spawn(program, args, {
     cwd: root,
-    env: { ...process.env, AWS_ENDPOINT_URL_DYNAMODB: '' },
+    env: { ...process.env, AWS_ENDPOINT_URL_DYNAMODB: '', ...options.variables },
     stdio: ['ignore', 'pipe', 'pipe'],
     // A group of its own: a kill reaches npm, its shell and the host alike.
     detached: true,
@@ -69,8 +69,7 @@ export async function startCommand(
       kill,
       async interrupt() {
         signal(child, 'SIGINT');
-        const [code] = await exit;
-        return code;
+        await exit;
       },
       [Symbol.asyncDispose]: kill,
     };

@@ -1,12 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import {
-  type Message,
-  type Part,
-  Role,
-  type SendMessageRequest,
-  type StreamResponse,
-  type Task,
-} from '@a2a-js/sdk';
+import { type Message, type Part, Role, type SendMessageRequest, type Task } from '@a2a-js/sdk';
 import {
   type Client,
   ClientFactory,
@@ -91,8 +84,8 @@ export function asTask(result: Message | Task): Task {
   return result;
 }
 
-export async function collect(stream: AsyncIterable<StreamResponse>): Promise<StreamResponse[]> {
-  const events: StreamResponse[] = [];
+export async function collect<Event>(stream: AsyncIterable<Event>): Promise<Event[]> {
+  const events: Event[] = [];
   for await (const event of stream) events.push(event);
   return events;
 }
