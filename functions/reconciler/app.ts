@@ -1,10 +1,10 @@
 import middy from '@middy/core';
-import { createA2AClient } from '../../shared/client/index.ts';
 import { advance } from '../../shared/delegation/advance.ts';
+import { createClientOf } from '../../shared/delegation/client-of.ts';
 import { inboxMessageOf } from '../../shared/delegation/message.ts';
 import type { ReconcilerServices } from '../../shared/delegation/services.ts';
 import { createGuard } from '../../shared/guard/index.ts';
-import { createSecretBox, type RemoteAgent } from '../../shared/registry/index.ts';
+import { createSecretBox } from '../../shared/registry/index.ts';
 import { nameOf } from '../../shared/runs/recover.ts';
 import { composeTasks, type Seams } from '../../shared/runtime/compose.ts';
 import { readEnvironment } from '../../shared/runtime/environment.ts';
@@ -26,19 +26,7 @@ export function createHandler(variables: Readonly<Record<string, string | undefi
     runQueue: composeRunQueue(environment, seams),
     inboxQueue: composeInboxQueue(environment, seams),
     publicUrl,
-    clientOf: async (agent) =>
-      createA2AClient({
-        guard,
-        policy: {
-          purpose: 'remote-agent',
-          trustedHosts: agent.trustedHosts,
-          allowedPorts: agent.allowedPorts,
-        },
-        interface: interfaceOf(agent),
-        ...(agent.credential ? { credential: await secrets.open(agent.id, agent.credential) } : {}),
-        clock: tasks.clock,
-        random: tasks.random,
-      }),
+    clientOf: createClientOf({ guard, secrets, clock: tasks.clock, random: tasks.random }),
   };
   return middy<QueueEvent, BatchAnswer>().handler(async (event) => {
     const answer = await each(
@@ -59,8 +47,4 @@ export function createHandler(variables: Readonly<Record<string, string | undefi
     tasks.flush();
     return answer;
   });
-}
-
-function interfaceOf({ interface: { url, protocolVersion, tenant } }: RemoteAgent) {
-  return { url, protocolBinding: 'JSONRPC', protocolVersion, ...(tenant ? { tenant } : {}) };
 }

@@ -4,14 +4,17 @@ import type { Changes } from '../storage/port.ts';
 import type { Head } from '../tasks/formats.ts';
 import { readHead } from '../tasks/read-head.ts';
 import { showQuestion } from './ask.ts';
-import { cancelRemote, passReply, reconcile, registerCallback, send } from './exchange.ts';
+import { cancelRemote, passReply, reconcile, registerCallback, send, signalsOf } from './exchange.ts';
 import { type Dependency, dependencyOf } from './formats.ts';
 import { abandon, resolve } from './resolve.ts';
 import type { InboxMessage, ReconcilerServices } from './services.ts';
 
 /** Longer than any call to a remote; while it holds, no other worker of this dependency begins. */
 const LEASE_MS = 90_000;
+/** Who is at it ends soon as a rule; what it did not see is looked at then. */
+const LOOK_AGAIN_MS = 2_000;
 const UNAVAILABLE = [{ text: 'The agent that was asked could not be reached in time.' }];
+const CANCELED = [{ text: 'What another agent was asked to do was canceled.' }];
 
 /**
  * Moves one dependency on by one step: sends it, registers a callback, passes a reply on, asks for the remote's state, or
@@ -26,7 +29,8 @@ export async function advance(
   const found = item && dependencyOf(item);
   if (!found || found.state === 'ended') return undefined;
   const now = services.clock.now();
-  if (found.lease && found.lease.until > now) return found.lease.until;
+  if (found.lease && found.lease.until > now) return Math.min(found.lease.until, now + LOOK_AGAIN_MS);
+  if (!(await hasWork(services, found, now))) return undefined;
   const held = await take(services, found, now);
   if (!held) return services.clock.now() + 1_000;
   try {
@@ -43,6 +47,19 @@ export async function advance(
   }
 }
 
+/**
+ * Whether anything is to be done before the due time. Each step sends one message for its next due time; one that comes
+ * earlier and finds nothing new ends here, or every callback would leave a poller of its own behind.
+ */
+async function hasWork(services: ReconcilerServices, dependency: Dependency, now: number): Promise<boolean> {
+  if (dependency.due === undefined || dependency.due <= keys.dueAt(now)) return true;
+  if (dependency.state === 'new' && dependency.tries === 0) return true;
+  if (dependency.canceled || dependency.reply !== undefined) return true;
+  if ((await signalsOf(services, dependency)).waiting > 0) return true;
+  const head = await readHead(services, dependency.task);
+  return !head || head.run === 'ended';
+}
+
 async function step(services: ReconcilerServices, dependency: Dependency): Promise<number | undefined> {
   const head = await readHead(services, dependency.task);
   if (!head || head.run === 'ended' || !head.working) {
@@ -53,6 +70,11 @@ async function step(services: ReconcilerServices, dependency: Dependency): Promi
   if (services.clock.now() >= dependency.deadline) {
     await cancelRemote(services, dependency);
     await resolve(services, dependency, { outcome: 'failed', artifacts: [], message: UNAVAILABLE });
+    return undefined;
+  }
+  if (dependency.canceled) {
+    await cancelRemote(services, dependency);
+    await resolve(services, dependency, { outcome: 'canceled', artifacts: [], message: CANCELED });
     return undefined;
   }
   return stepOfLive(services, head, dependency);

@@ -71,7 +71,11 @@ async function storeSignal(
       { attribute: 'signals', is: '<', value: MAX_SIGNALS },
     ],
   });
-  if (outcome.kind === 'done') return 'stored';
+  if (outcome.kind === 'done') {
+    // Of one registration: its maximum says how near any is to its bound.
+    services.metrics.count('SignalsWaiting', Number(outcome.item?.['signals'] ?? 1));
+    return 'stored';
+  }
   return outcome.items[0]?.['state'] === 'ended' ? 'ended' : 'full';
 }
 

@@ -106,8 +106,11 @@ export async function reconcile(services: ReconcilerServices, dependency: Depend
   const answer = await reached.client.getTask({ id: dependency.remoteTask!, historyLength: 0 });
   services.metrics.milliseconds('ReconcileDuration', services.clock.now() - started);
   if (answer.kind !== 'ok') return reconcileFailed(services, dependency, answer);
+  services.metrics.count('RemoteAnswered');
+  if (signals.waiting > 0 && signals.lastAt !== undefined)
+    services.metrics.milliseconds('ReconcileLag', Math.max(0, services.clock.now() - signals.lastAt));
   const wakeAt = await apply(services, dependency, answer.value);
-  await drain(services, dependency, signals);
+  await drain(services, dependency, signals.waiting);
   return wakeAt;
 }
 
@@ -287,10 +290,18 @@ async function localRegistration(
   return outcome.kind === 'done' ? { ...dependency, registration } : undefined;
 }
 
-async function signalsOf(services: ReconcilerServices, { registration }: Dependency): Promise<number> {
-  if (!registration) return 0;
+/** Signals that were not reconciled yet, and when the last of them came, epoch ms. */
+export async function signalsOf(
+  services: ReconcilerServices,
+  { registration }: Dependency,
+): Promise<{ readonly waiting: number; readonly lastAt?: number }> {
+  if (!registration) return { waiting: 0 };
   const item = await services.store.get('delegation', keys.registration(registration), { consistent: true });
-  return Number(item?.['signals'] ?? 0);
+  const lastAt = item?.['lastAt'];
+  return {
+    waiting: Number(item?.['signals'] ?? 0),
+    ...(typeof lastAt === 'number' ? { lastAt } : {}),
+  };
 }
 
 async function drain(

@@ -42,6 +42,8 @@ export interface Dependency {
   readonly asks?: 'input' | 'auth';
   /** Number of our client's message that is to be passed on. */
   readonly reply?: number;
+  /** An administrator wants it ended. */
+  readonly canceled?: boolean;
   readonly outcome?: DependencyOutcome;
   readonly endedAt?: number;
   readonly lease?: { readonly token: string; readonly until: number };
@@ -93,6 +95,7 @@ export function dependencyOf(item: StoredItem): Dependency {
       askedAt: item['askedAt'] as number | undefined,
       asks: item['asks'] as Dependency['asks'],
       reply: item['reply'] as number | undefined,
+      canceled: item['canceled'] as boolean | undefined,
       outcome: item['outcome'] as DependencyOutcome | undefined,
       endedAt: item['endedAt'] as number | undefined,
       due: item['da'] as string | undefined,
