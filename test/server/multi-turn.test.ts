@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Message } from '../../shared/protocol/index.ts';
+import { systemClock } from '../../shared/runtime/system.ts';
 import { executing, message } from './rig.ts';
 import {
   ask,
@@ -417,7 +418,16 @@ describe('a message that is sent again', () => {
       },
     });
     await ask(blind, 'alice', 'SendMessage', { ...followUp, configuration: { returnImmediately: true } });
-    const answering = again(followUp);
+    // For this reader no time passes: it never finds the projection late, and leaves it to others.
+    const asked = Date.now();
+    const { promise: waits, resolve: isWaiting } = Promise.withResolvers<void>();
+    const sleep: typeof systemClock.sleep = (ms, signal) => {
+      isWaiting();
+      return systemClock.sleep(ms, signal);
+    };
+    const patient = scene.instance({ clock: { now: () => asked, sleep } });
+    const answering = ask(patient, 'alice', 'SendMessage', followUp);
+    await Promise.race([waits, answering]);
     answer.release();
     const { result } = await answering;
     expect(result.task.status.state).toBe('TASK_STATE_COMPLETED');
