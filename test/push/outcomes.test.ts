@@ -3,7 +3,7 @@ import { createServer } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createAuthority } from '../guard/certificates.ts';
 import type { Seen } from '../guard/receiver.ts';
-import { guardOf, type Push, startPush, startWebhooks } from './rig.ts';
+import { deliverOne, guardOf, type Push, startPush, startWebhooks } from './rig.ts';
 
 /** Shorter than an exchange, longer than one on this machine. */
 const EXCHANGE_MS = 400;
@@ -122,9 +122,7 @@ describe('an attempt', () => {
     const task = await push.send('how it is called', { url: path('/') });
     await push.gateway.follow(task);
     const { consume } = push.outbox;
-    const { deliver } = await import('../../shared/push/deliver.ts');
-    push.outbox.consume = (one) =>
-      deliver({ ...push.services, guard: { ...guard, request } }, one, push.clock.now() + 60_000);
+    push.outbox.consume = (one) => deliverOne({ ...push.services, guard: { ...guard, request } }, one);
     await push.outbox.drain();
     push.outbox.consume = consume;
     expect(calls).toMatchObject([{ method: 'POST', deadlineMs: 15_000, discardBody: true }]);
@@ -160,9 +158,8 @@ describe('an attempt', () => {
   test('of a server whose authority nobody trusts is repeated, and sends nothing', async () => {
     const stranger = await createAuthority();
     const services = { ...push.services, guard: guardOf([stranger.ca]) };
-    const { deliver } = await import('../../shared/push/deliver.ts');
     const { consume } = push.outbox;
-    push.outbox.consume = (one) => deliver(services, one, push.clock.now() + 60_000);
+    push.outbox.consume = (one) => deliverOne(services, one);
     const made = await attempt(path('/'));
     push.outbox.consume = consume;
     expect(made).toMatchObject({ config: 'active', job: 'open', attempts: ['tls-failure'], seen: [] });
@@ -217,10 +214,9 @@ describe('an attempt', () => {
 
   test('of a URL that the operator no longer allows is refused without a look-up, and none begins', async () => {
     const task = await push.send('one event', { url: path('/') });
-    const { deliver } = await import('../../shared/push/deliver.ts');
     const { consume } = push.outbox;
     const policyOf = async () => ({ purpose: 'webhook', allowHosts: ['elsewhere.example.com'] }) as const;
-    push.outbox.consume = (one) => deliver({ ...push.services, policyOf }, one, push.clock.now() + 60_000);
+    push.outbox.consume = (one) => deliverOne({ ...push.services, policyOf }, one);
     await push.gateway.follow(task);
     await push.outbox.drain();
     push.outbox.consume = consume;

@@ -64,6 +64,11 @@ export async function startWebhooks(answer?: Answering, options: WebhookOptions 
   };
 }
 
+/** Handles one message of the outbox queue. */
+export function deliverOne(services: DeliveryServices, one: OutboxMessage): Promise<void> {
+  return deliver(services, one, services.clock.now() + 600_000);
+}
+
 /** A guard that trusts these authorities, with less patience if told so. */
 export function guardOf(ca: readonly string[], exchangeMs?: number): Guard {
   const guard = createGuard({
@@ -154,7 +159,7 @@ export async function startPush(options: PushOptions = {}): Promise<Push> {
   const outbox = createOutbox(gateway, clock);
   const guard = options.request ? { ...webhooks.guard, request: options.request } : webhooks.guard;
   const services = webhooks.services(gateway, { outboxQueue: outbox, guard });
-  outbox.consume = (one) => deliver(services, one, clock.now() + 600_000);
+  outbox.consume = (one) => deliverOne(services, one);
   const configs = async (task: string) => {
     const shown = await listOfTask(services, task);
     const byAge = [...shown].sort((a, b) => a.createdAt.localeCompare(b.createdAt));
@@ -215,6 +220,8 @@ export interface Outbox {
   /** What waits, with the time at which it may be received, epoch ms. */
   readonly waiting: { readonly message: OutboxMessage; readonly at: number }[];
   send(message: OutboxMessage, delaySeconds?: number): Promise<void>;
+  /** Takes over what the gateway sent. */
+  collect(): void;
   /** Handles what may be received now, one after another, and what comes of that; the clock may move by it. */
   drain(): Promise<void>;
   /** Lets so much time pass, with every message handled at its time. */
@@ -241,6 +248,7 @@ function createOutbox(gateway: Gateway, clock: MovedClock): Outbox {
     async send(one, delaySeconds = 0) {
       waiting.push({ message: one, at: clock.now() + delaySeconds * 1000 });
     },
+    collect: take,
     drain: () => outbox.pass(0),
     async pass(ms) {
       const end = clock.now() + ms;
