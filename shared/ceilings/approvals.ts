@@ -1,9 +1,11 @@
 import type { Artifact, Message } from '../protocol/index.ts';
-import { projectQuietly } from '../runs/recover.ts';
+import { isRetainable } from '../registry/index.ts';
+import { nameOf, projectQuietly } from '../runs/recover.ts';
 import type { RunMessage, WorkQueue } from '../runtime/ports.ts';
 import { keys } from '../storage/keys.ts';
+import type { Action } from '../storage/port.ts';
 import { commit, DUE_AHEAD_MS } from '../tasks/commit.ts';
-import { liveHead } from '../tasks/formats.ts';
+import type { Head } from '../tasks/formats.ts';
 import { readHead } from '../tasks/read-head.ts';
 import type { StateServices, TaskServices } from '../tasks/services.ts';
 import { readWorking, workingName } from '../tasks/working.ts';
@@ -19,6 +21,7 @@ export interface Waiting {
   readonly until: string;
 }
 
+/** What waits, the oldest first; at most 500 of them. */
 export async function listApprovals(services: Pick<StateServices, 'store'>): Promise<readonly Waiting[]> {
   const page = await services.store.query({
     table: 'state',
@@ -26,7 +29,7 @@ export async function listApprovals(services: Pick<StateServices, 'store'>): Pro
     consistent: true,
     limit: 500,
   });
-  return page.items.map((item) => ({
+  const waiting = page.items.map((item) => ({
     task: item.sk,
     client: String(item['client']),
     profile: String(item['profile']),
@@ -34,28 +37,36 @@ export async function listApprovals(services: Pick<StateServices, 'store'>): Pro
     since: new Date(Number(item['at'])).toISOString(),
     until: new Date(Number(item['deadline'])).toISOString(),
   }));
+  return waiting.sort((a, b) => (a.since < b.since ? -1 : 1));
 }
 
-/** The draft as its approver has to see it: content, for this one reader. */
-export async function showApproval(
-  services: TaskServices,
-  task: string,
-): Promise<
-  | (Pick<Waiting, 'task' | 'client' | 'profile' | 'revision'> & {
-      readonly artifacts: readonly Artifact[];
-      readonly message?: Message;
-    })
-  | undefined
-> {
+/** A draft with what its approver has to know. */
+export interface Approval extends Pick<Waiting, 'task' | 'client' | 'profile' | 'revision'> {
+  readonly artifacts: readonly Artifact[];
+  readonly message?: Message;
+}
+
+/**
+ * The draft as the client would get it, for the person who decides on it: redacted where the result is kept redacted.
+ * `undefined`: nothing waits, or its level allows nothing to be shown any more (P9). Throws `RedactionUnavailable`.
+ */
+export async function showApproval(services: TaskServices, task: string): Promise<Approval | undefined> {
   const head = await readHead(services, task);
   if (head?.approval !== 'awaited') return undefined;
-  const draft = await readWorking<'draft'>(services, head, workingName.draft());
+  const level = await services.privacy.levelOf(head);
+  const draft = isRetainable(level) && (await readWorking<'draft'>(services, head, workingName.draft()));
   if (!draft) return undefined;
   const { client, profile, revision } = head;
-  return { task, client, profile, revision, ...draft };
+  const messages = draft.message ? [draft.message] : [];
+  const shown =
+    level === 'full'
+      ? { messages, artifacts: draft.artifacts }
+      : await services.privacy.redact(profile, { messages, artifacts: draft.artifacts });
+  const [message] = shown.messages;
+  return { task, client, profile, revision, artifacts: shown.artifacts, ...(message ? { message } : {}) };
 }
 
-/** `stale`: what waits there is not the revision that was meant. */
+/** `stale`: what waits there is not the revision that was meant. `not-waiting`: nothing waits, or somebody was faster. */
 export type Decided = 'decided' | 'not-waiting' | 'stale';
 
 /** An approval has this long to be carried out, ms. */
@@ -64,15 +75,17 @@ const CARRY_OUT_MS = 3_600_000;
 /**
  * Releases that draft: the run is queued and the executor completes it, its result kept, under the ceiling of that
  * moment. Conditioned on the draft's revision. Writes the head alone: the task stays AUTH_REQUIRED until it is completed.
+ * `audit` is written with it, and with nothing else.
  */
 export async function approve(
   services: StateServices & { readonly runQueue: WorkQueue<RunMessage> },
   task: string,
   revision: number | undefined,
+  audit: Action,
 ): Promise<Decided> {
   const head = await readHead(services, task);
-  if (head?.approval !== 'awaited') return 'not-waiting';
-  if (revision !== undefined && revision !== head.revision) return 'stale';
+  const open = openFor(head, revision);
+  if (open !== 'open' || !head) return open === 'stale' ? 'stale' : 'not-waiting';
   const now = services.clock.now();
   const outcome = await services.store.transact(
     [
@@ -96,31 +109,46 @@ export async function approve(
         ],
       },
       { kind: 'delete', table: 'state', key: keys.approval(task) },
+      audit,
     ],
     services.random.uuid(),
   );
-  if (outcome.kind === 'refused' && liveHead(outcome.items[0])?.approval !== 'given') return 'not-waiting';
-  await services.runQueue.send({ task });
+  if (outcome.kind === 'refused') return 'not-waiting';
+  try {
+    await services.runQueue.send({ task });
+  } catch (error) {
+    services.log.warn('an approved run is left to the sweeper', { task, error: nameOf(error) });
+  }
   return 'decided';
 }
 
-/** Ends the task REJECTED; its draft can be read by nobody any more. */
+/** Ends the task REJECTED; its draft can be read by nobody any more. `audit` is written with it, and with nothing else. */
 export async function reject(
   services: StateServices,
   task: string,
   revision: number | undefined,
+  audit: Action,
 ): Promise<Decided> {
-  const head = await readHead(services, task);
+  for (;;) {
+    const head = await readHead(services, task);
+    const open = openFor(head, revision);
+    if (open !== 'open' || !head) return open === 'stale' ? 'stale' : 'not-waiting';
+    const committed = await commit(
+      services,
+      head,
+      { state: 'TASK_STATE_REJECTED', run: 'ended', reason: 'APPROVAL_REJECTED', with: [audit] },
+      [{ attribute: 'approval', is: '=', value: 'awaited' }],
+    );
+    // A ceiling that was lowered meanwhile is no decision: it is looked at anew.
+    if (committed.kind === 'refused') continue;
+    services.metrics.count('TaskEnded', 1, { state: 'TASK_STATE_REJECTED', reason: 'APPROVAL_REJECTED' });
+    await projectQuietly(services, task);
+    return 'decided';
+  }
+}
+
+/** Pure: whether this draft can be decided on. */
+function openFor(head: Head | undefined, revision: number | undefined): 'open' | 'stale' | 'not-waiting' {
   if (head?.approval !== 'awaited') return 'not-waiting';
-  if (revision !== undefined && revision !== head.revision) return 'stale';
-  const committed = await commit(
-    services,
-    head,
-    { state: 'TASK_STATE_REJECTED', run: 'ended', reason: 'APPROVAL_REJECTED' },
-    [{ attribute: 'approval', is: '=', value: 'awaited' }],
-  );
-  if (committed.kind === 'refused') return 'not-waiting';
-  services.metrics.count('TaskEnded', 1, { state: 'TASK_STATE_REJECTED', reason: 'APPROVAL_REJECTED' });
-  await projectQuietly(services, task);
-  return 'decided';
+  return revision === undefined || revision === head.revision ? 'open' : 'stale';
 }

@@ -13,7 +13,11 @@ export interface KeptContent {
  * the registry's cache time, before any head was touched.
  */
 export interface Privacy {
-  /** The level in force for a task now: its ceiling, tightened by what settings, profile and tried providers say. */
+  /**
+   * The level in force for a task now: its ceiling, tightened by what settings, profile and tried providers say. What a
+   * profile or provider said counts in the ceiling also after it was taken away. Rejects where the registry cannot be
+   * read: nothing is shown then.
+   */
   levelOf(head: Pick<Head, 'ceiling' | 'profile' | 'tried'>): Promise<AnswerLevel>;
   /** Redacted copies by the rules of the task's profile. Throws `RedactionUnavailable`. */
   redact(profile: string, content: KeptContent): Promise<KeptContent>;

@@ -1,7 +1,8 @@
 import { isInterrupted, isTerminal } from '../protocol/index.ts';
 import { keys } from '../storage/keys.ts';
+import { isWithdrawn } from '../tasks/content.ts';
 import { type Head, type Revision, revisionOf, type View } from '../tasks/formats.ts';
-import { type HeadAndView, readHeadAndView } from '../tasks/read-head.ts';
+import { type HeadAndView, readHead, readHeadAndView } from '../tasks/read-head.ts';
 import type { StateServices, TaskServices } from '../tasks/services.ts';
 import { type EventNumber, eventsOf, type TaskEvent } from './events.ts';
 import { project } from './project.ts';
@@ -75,8 +76,8 @@ export async function* watch(
     if (view && isNews(view, seen)) {
       const entries = await readJournal(services, task, seen, view.revision);
       for (const entry of entries) {
-        const { head: now } = await readHeadAndView(services, task);
-        if (!now) return;
+        const now = await readHead(services, task);
+        if (!now || (await isWithdrawn(services, now))) return;
         for (const event of await eventsOf(services, now, entry)) {
           if (!isAfter(event.number, seen)) continue;
           yield event;

@@ -2,6 +2,7 @@ import type { Outcome } from '../guard/index.ts';
 import { lastIndex } from '../journal/events.ts';
 import { nameOf } from '../runs/recover.ts';
 import { keys } from '../storage/keys.ts';
+import { isWithdrawn } from '../tasks/content.ts';
 import { type Head, type Revision, revisionOf } from '../tasks/formats.ts';
 import { readHead } from '../tasks/read-head.ts';
 import {
@@ -74,8 +75,8 @@ async function deliverNext(services: DeliveryServices, message: OutboxMessage): 
   if (state !== 'open') return apply(services, turn, passOver(state, standing.single));
   if (now >= deadline) return apply(services, turn, passOver('expired', standing.single));
   const head = await readHead(services, config.task);
-  // Purged: there is nothing to tell any more.
-  if (!head) return 'rest';
+  // Purged, or about to be: there is nothing to tell any more.
+  if (!head || (await isWithdrawn(services, head))) return 'rest';
   // A transaction's items become visible one by one; and while a view is rebuilt, its journal is not there.
   if (!entryItem) return { wakeAt: now + 1_000 };
   const entry = revisionOf(entryItem);

@@ -2,6 +2,7 @@ import type { Outcome } from '../guard/index.ts';
 import { lastIndex } from '../journal/events.ts';
 import { keys } from '../storage/keys.ts';
 import type { Action } from '../storage/port.ts';
+import { isWithdrawn } from '../tasks/content.ts';
 import { type Head, type Revision, revisionOf } from '../tasks/formats.ts';
 import { readHead } from '../tasks/read-head.ts';
 import { deliveryOf, EXCHANGE_MS, LEASE_MS, type Made, noteAttempt, prepare } from './attempt.ts';
@@ -49,7 +50,7 @@ export async function deliverRetry(
     consistent: true,
   });
   const head = await readHead(services, task);
-  if (!head) return end(services, job, 'superseded');
+  if (!head || (await isWithdrawn(services, head))) return end(services, job, 'superseded');
   if (!entryItem) return { wakeAt: now + 1_000 };
   const entry = revisionOf(entryItem);
   const turn: Turn = { config, job, standing };

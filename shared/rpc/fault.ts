@@ -2,7 +2,7 @@ import type { A2AFailure } from '../protocol/index.ts';
 import type { StateServices } from '../tasks/services.ts';
 
 /** What passes by itself: the caller may simply try again. */
-const PASSING = new Set(['StoreUnavailable', 'KeyUnavailable', 'SigningUnavailable']);
+const PASSING = new Set(['StoreUnavailable', 'KeyUnavailable', 'SigningUnavailable', 'RedactionUnavailable']);
 
 /**
  * What an unexpected error is to a caller: a correlation id and nothing else (P10). The log gets the error's class and

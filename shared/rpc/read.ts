@@ -9,6 +9,7 @@ import {
   type Result,
 } from '../protocol/index.ts';
 import { cancelTask } from '../tasks/cancel.ts';
+import { isWithdrawn } from '../tasks/content.ts';
 import type { Head, View } from '../tasks/formats.ts';
 import { listTasks } from '../tasks/list.ts';
 import { snapshot } from '../tasks/snapshot.ts';
@@ -104,7 +105,7 @@ export async function getExtendedCard(call: Call<'GetExtendedAgentCard'>): Promi
   return ok(await published.json());
 }
 
-/** A task of this client, and of this tenant where one is named; its view is caught up. */
+/** A task of this client, and of this tenant where one is named; its view is caught up. One that waits for its purge is gone. */
 export async function readOwn(
   services: RpcServices,
   client: string,
@@ -113,7 +114,7 @@ export async function readOwn(
 ): Promise<Result<{ readonly head: Head; readonly view: View }, A2AFailure>> {
   const seen = await readCaughtUp(services, task);
   const own = seen && seen.head.client === client && (tenant === undefined || tenant === seen.head.profile);
-  return own ? ok(seen) : err({ kind: 'task-not-found' });
+  return own && !(await isWithdrawn(services, seen.head)) ? ok(seen) : err({ kind: 'task-not-found' });
 }
 
 async function taskJson(

@@ -12,6 +12,7 @@ import { mayOpenTask } from '../quotas/index.ts';
 import { isRetainable, type Profile, resolveLevel } from '../registry/index.ts';
 import { nameOf } from '../runs/recover.ts';
 import { type Accepted, type Accepting, createTask, resumeTask } from '../tasks/accept.ts';
+import { isWithdrawn } from '../tasks/content.ts';
 import { findSent, type SentMessage } from '../tasks/dedup.ts';
 import type { Head } from '../tasks/formats.ts';
 import { readHead } from '../tasks/read-head.ts';
@@ -45,7 +46,7 @@ export async function sendMessage(call: Call<'SendMessage'>): Promise<Answer> {
   const seen = immediately
     ? await readCaughtUp(services, sent.task)
     : await waitForRest(services, sent.task, sent.revision, await capOf(call, sent));
-  if (!seen) return err({ kind: 'task-not-found' });
+  if (!seen || (await isWithdrawn(services, seen.head))) return err({ kind: 'task-not-found' });
   const task = await snapshot(services, seen.head, seen.view, {
     historyLength: params.configuration?.historyLength,
     maxHistory: settings.maxHistoryMessages,
@@ -112,7 +113,8 @@ async function repeated(
 
 async function asItStands(call: Send, task: string): Promise<Result<Sent, A2AFailure>> {
   const head = await readHead(call.services, task);
-  if (!head || head.client !== call.client.id) return err({ kind: 'task-not-found' });
+  const own = head?.client === call.client.id && !(await isWithdrawn(call.services, head));
+  if (!own) return err({ kind: 'task-not-found' });
   call.services.metrics.count('MessageRepeated');
   return ok({ task, revision: head.revision, profile: head.profile, repeated: true });
 }
@@ -182,7 +184,9 @@ async function refusalOfTask(call: Send, head: Head | undefined): Promise<A2AFai
   if (head.messages >= call.settings.maxTaskMessages) {
     return { kind: 'unsupported-operation', reason: 'TASK_FULL' };
   }
-  return refusalOfState(head);
+  const refused = refusalOfState(head);
+  if (refused || isRetainable(await call.services.privacy.levelOf(head))) return refused;
+  return { kind: 'unsupported-operation', reason: 'RESULT_NOT_RETAINABLE' };
 }
 
 function refusalOfState(head: Head): A2AFailure | undefined {

@@ -71,7 +71,7 @@ async function endWith(
   payload: ResultPayload,
 ): Promise<Step> {
   const id = Buffer.from(services.random.bytes(9)).toString('base64url');
-  const kept = head.form === 'redacted' ? await redactResult(services, head, payload) : payload;
+  const kept = head.ceiling === 'redacted' ? await redactResult(services, head, payload) : payload;
   const written = await resultActions(sealerOf(services, head, head.salt!), head.copy, id, kept);
   if (written === 'too-large') return endFor('RESULT_TOO_LARGE');
   return { state, run: 'ended', result: written.ref, with: written.actions };

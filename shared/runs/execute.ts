@@ -77,10 +77,15 @@ async function resultOf(
   settings: Settings,
   until: number,
 ): Promise<ValidResult> {
+  // What is kept of none of them is not asked for.
+  if (!isRetainable(await services.privacy.levelOf(session.head))) return NOTHING_KEPT;
   if (session.head.approval === 'given') return readDraft(services, session.head);
   if (!profile) return { kind: 'failed', retryable: false, reason: 'configuration' };
   return callProviders(services, session, profile, settings, until);
 }
+
+/** Whatever it says, the run ends because nothing of it may be kept. */
+const NOTHING_KEPT: ValidResult = { kind: 'failed', retryable: false, reason: 'aborted' };
 
 async function callProviders(
   services: ExecutorServices,
@@ -110,12 +115,10 @@ async function callProviders(
     newId: () => services.random.uuid(),
     // What is in force may have tightened since the task was accepted, and each further provider counts when it is
     // tried. A provider whose answer could not be kept is not called (design §7).
-    onAttempt: async (provider, index) => {
+    onAttempt: async (provider) => {
       session.provider = provider.id;
       const level = tighter(await services.privacy.levelOf(session.head), provider.answerLevel ?? 'full');
-      if (index > 0 || level !== session.head.ceiling) {
-        await session.tighten(level, index > 0 ? provider.id : undefined);
-      }
+      await session.tighten(level, provider.id);
       return !session.lost.aborted && isRetainable(session.head.ceiling) ? 'go' : 'stop';
     },
     request: {
@@ -166,8 +169,7 @@ async function finish(
   settings: Settings,
   result: ValidResult,
 ): Promise<Executed> {
-  const level = await services.privacy.levelOf(session.head);
-  if (level !== session.head.ceiling) await session.tighten(level);
+  await session.tighten(await services.privacy.levelOf(session.head));
   if (session.lost.aborted) return DONE;
   const again = result.kind === 'failed' && isRetainable(session.head.ceiling);
   if (again && mayTryAgain(services, session.head, result)) return giveBack(services, session);

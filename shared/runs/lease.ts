@@ -84,9 +84,10 @@ export async function tightenHeld(
   if (outcome.kind === 'done') return outcome.item && headOf(outcome.item);
   const found = liveHead(outcome.items[0]);
   if (found?.lease?.token !== token) return undefined;
-  return tighter(found.ceiling, level) === found.ceiling && provider === undefined
+  const isNoted = provider === undefined || found.tried.includes(provider);
+  return tighter(found.ceiling, level) === found.ceiling && isNoted
     ? found
-    : tightenHeld(services, found, token, level, provider);
+    : tightenHeld(services, found, token, level, isNoted ? undefined : provider);
 }
 
 /** The condition of every write of an executor: the lease is its own. */

@@ -1,6 +1,6 @@
 import { wakeDependencies } from '../delegation/wake.ts';
 import { project } from '../journal/project.ts';
-import { hasRemains, removeRemains } from '../retention/purge.ts';
+import { hasRemains, removeRemains } from '../retention/index.ts';
 import { keys } from '../storage/keys.ts';
 import type { StoredItem } from '../storage/port.ts';
 import { DUE_AHEAD_MS } from '../tasks/commit.ts';
@@ -69,7 +69,13 @@ export async function rebuildTask(services: StateServices, task: string): Promis
     }
     after = page.next;
   } while (after);
-  await services.store.write({ kind: 'delete', table: 'view', key: keys.view(task) });
+  // The tombstone of a task that was purged meanwhile stays: it is what keeps a late projector from publishing anew.
+  await services.store.write({
+    kind: 'delete',
+    table: 'view',
+    key: keys.view(task),
+    when: [{ attribute: 'gone', is: 'absent' }],
+  });
   const { view } = await project(services, task);
   return { id: task, revision: head.revision, viewRevision: view?.revision ?? 0 };
 }

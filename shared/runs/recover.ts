@@ -1,5 +1,5 @@
 import { project } from '../journal/project.ts';
-import { purgeTask, removeRemains } from '../retention/purge.ts';
+import { purgeTask, removeRemains } from '../retention/index.ts';
 import type { RunMessage, WorkQueue } from '../runtime/ports.ts';
 import { keys } from '../storage/keys.ts';
 import { commit, DUE_AHEAD_MS } from '../tasks/commit.ts';
@@ -32,7 +32,9 @@ export async function recover(services: RecoveryServices, head: Head): Promise<N
   const need = needOf(head, services.clock.now());
   if (need.kind === 'execute') await services.runQueue.send({ task: head.task });
   if (need.kind === 'end') await endRun(services, head, need.reason);
-  if (need.kind === 'purge') await purgeTask(services, head.task, head);
+  if (need.kind === 'purge') {
+    await purgeTask(services, head.task, (now) => needOf(now, services.clock.now()).kind === 'purge');
+  }
   return need;
 }
 
@@ -79,6 +81,7 @@ export async function sweep(services: RecoveryServices, deadline: number): Promi
         ...(after ? { after } : {}),
       });
       for (const item of page.items) {
+        if (services.clock.now() >= deadline) return swept;
         const need = await sweepOne(services, item.pk.slice(2), String(item['da']));
         swept.looked++;
         if (need?.kind === 'execute') swept.queued++;

@@ -1,6 +1,6 @@
-import { rewriteRedacted } from '../ceilings/rewrite.ts';
+import { rewriteRedacted } from '../ceilings/index.ts';
 import { isTerminal, type Message, type Part } from '../protocol/index.ts';
-import type { AnswerLevel } from '../registry/index.ts';
+import { type AnswerLevel, isRetainable, tighter } from '../registry/index.ts';
 import { type Committed, commit, type Step } from '../tasks/commit.ts';
 import type { Head } from '../tasks/formats.ts';
 import { keptMessage } from '../tasks/kept.ts';
@@ -16,6 +16,9 @@ export interface OwnMessage {
 
 /** A run that takes longer than this is committed as WORKING, ms. */
 export const WORKING_AFTER_MS = 1_000;
+
+/** How often a commit is decided anew before the run is left to its next execution. */
+const TRIES = 8;
 
 export type Ending = 'committed' | 'lost';
 
@@ -79,7 +82,9 @@ export class RunSession {
    */
   end(step: (head: Head) => Promise<Step>): Promise<Ending> {
     return this.#inLine(async () => {
-      for (let tries = 0; tries < 8 && !this.lost.aborted; tries++) {
+      for (let tries = 0; tries < TRIES; tries++) {
+        await this.#rewrite();
+        if (this.lost.aborted) return 'lost';
         const committed = await this.#commit(await step(this.#head));
         if (committed.kind === 'committed') return 'committed';
       }
@@ -95,20 +100,21 @@ export class RunSession {
   }
 
   /**
-   * Tightens the ceiling in a write of its own, before the attempt that needs it, and notes the provider (design §7). A
-   * level of `redacted` rewrites the history before the run goes on.
+   * Brings the run to a level: tightens the ceiling in a write of its own, before the attempt that needs it, and notes the
+   * provider where it was not tried before (design §7). A level of `redacted` rewrites the history before the run goes on.
+   * Writes nothing where all of that holds already. Throws `RedactionUnavailable`.
    */
   tighten(level: AnswerLevel, provider?: string): Promise<void> {
     return this.#inLine(async () => {
       if (this.lost.aborted) return;
-      const tightened = await tightenHeld(this.#services, this.#head, this.#token, level, provider);
-      if (!tightened) return this.#lost.abort();
-      this.#head = tightened;
-      while (this.#head.ceiling === 'redacted' && this.#head.form === 'full' && !this.lost.aborted) {
-        const rewritten = await rewriteRedacted(this.#services, this.#head);
-        if (rewritten) this.#head = rewritten;
-        else await this.#readAgain();
+      const { ceiling, tried } = this.#head;
+      const noted = provider === undefined || tried.includes(provider) ? undefined : provider;
+      if (tighter(ceiling, level) !== ceiling || noted !== undefined) {
+        const tightened = await tightenHeld(this.#services, this.#head, this.#token, level, noted);
+        if (!tightened) return this.#lost.abort();
+        this.#head = tightened;
       }
+      await this.#rewrite();
     });
   }
 
@@ -123,9 +129,22 @@ export class RunSession {
   }
 
   async #commitSpoken(parts: readonly Part[], step: Omit<Step, 'message' | 'with'>): Promise<void> {
-    for (let tries = 0; tries < 8 && !this.lost.aborted; tries++) {
+    for (let tries = 0; tries < TRIES; tries++) {
+      await this.#rewrite();
+      // Where nothing may be kept there is nothing to say; the run ends at its next attempt or at its end.
+      if (this.lost.aborted || !isRetainable(this.#head.ceiling)) return;
       const committed = await this.#commit(await this.spoken(this.#head, parts, step));
       if (committed.kind === 'committed') return;
+    }
+  }
+
+  /** Nothing more is written in full once it has to be redacted, also where an administrator's job lowered the ceiling. */
+  async #rewrite(): Promise<void> {
+    for (let tries = 0; tries < TRIES; tries++) {
+      if (this.#head.ceiling !== 'redacted' || this.#head.form === 'redacted' || this.lost.aborted) return;
+      const rewritten = await rewriteRedacted(this.#services, this.#head);
+      if (rewritten) this.#head = rewritten;
+      else await this.#readAgain();
     }
   }
 

@@ -48,6 +48,7 @@ export async function createTask(
   const sealer = await services.sealer.begin({ client, task, purpose: 'content' });
   const message = stamped(accepting.message, task, context);
   const redacts = accepting.ceiling === 'redacted';
+  const working = redacts ? await beginWorking(services, client, task) : undefined;
   const config = accepting.push && (await prepareConfig(services, task, client, 0, accepting.push));
   const now = services.clock.now();
   const id = Buffer.from(services.random.bytes(16)).toString('base64url');
@@ -67,10 +68,11 @@ export async function createTask(
     deadline: now + profile.runSeconds * 1000,
     epoch: sealer.owner.epoch,
     salt: sealer.owner.salt,
-    ...(redacts ? { working: await beginWorking(services, client, task) } : {}),
+    ...(working ? { working, workingId: working.id } : {}),
     ceiling: accepting.ceiling,
     form: redacts ? 'redacted' : 'full',
     copy: FIRST_COPY,
+    spare: [],
     turns: 0,
     waiting: 0,
     keepSeconds: profile.retentionDays * 86_400,

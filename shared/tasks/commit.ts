@@ -55,8 +55,9 @@ export type Committed =
 
 /**
  * The one way in which a task changes visibly (design §4, transactions): head and revision in one transaction, on the
- * condition that the head is the one that was read, and on what the caller adds (lease token, ceiling). A terminal
- * head is never changed (P5). A commit whose answer was lost recognises itself by its id.
+ * condition that the head is the one that was read, its ceiling and its copy of the content included (P1, P9), and on
+ * what the caller adds (lease token). A terminal head is never changed (P5). Where the content goes, deliveries that
+ * opened it before lose their condition. A commit whose answer was lost recognises itself by its id.
  */
 export async function commit(
   services: StateServices,
@@ -75,6 +76,7 @@ export async function commit(
     ...(head.approval === 'awaited' && !next.approval
       ? [{ kind: 'delete', table: 'state', key: keys.approval(head.task) } as const]
       : []),
+    ...(head.salt && !next.salt ? fenceDeliveries(head) : []),
     ...(step.with ?? []),
   ];
   const outcome = await services.store.transact(actions, id);
@@ -87,9 +89,20 @@ export async function commit(
   return { kind: 'refused', ...given({ head: found }), items };
 }
 
+/** No attempt starts any more with what was read of the task before this (design §6, P9). */
+export function fenceDeliveries({ task, configs }: Pick<Head, 'task' | 'configs'>): Action[] {
+  return configs.map(({ id }) => ({
+    kind: 'update',
+    table: 'outbox',
+    key: keys.pushConfig(task, id),
+    changes: { add: { generation: 1 } },
+    when: [{ attribute: 'pk', is: 'present' }],
+  }));
+}
+
 /**
  * Pure: the head after the step. The end of a run takes the salt of its working state with it, and that of the content
- * where nothing may be kept (P9); it leaves a due entry for the day on which the task is purged.
+ * where it may not be kept as it stands (P9); it leaves a due entry for the day on which the task is purged.
  */
 export function nextHead(head: Head, step: Step, commitId: string, now: number): Head {
   const ended = step.run === 'ended';
@@ -124,11 +137,17 @@ export function nextHead(head: Head, step: Step, commitId: string, now: number):
       deadline: ended ? undefined : (step.deadline ?? head.deadline),
       reason: step.reason,
       approval: step.approval,
-      salt: ended && !isRetainable(head.ceiling) ? undefined : salt,
+      salt: ended && !mayStay(head) ? undefined : salt,
       working: ended ? undefined : (step.working ?? working),
+      workingId: step.working?.id ?? head.workingId,
       due: dueAfter(step.run, statusAt, head, now) ?? due,
     }),
   } as Head;
+}
+
+/** Whether content may stay as it is stored: not what waits to be redacted when the run ends for another reason. */
+function mayStay({ ceiling, form }: Head): boolean {
+  return isRetainable(ceiling) && (ceiling === 'full' || form === 'redacted');
 }
 
 /** Only what makes a run runnable or ends it sets a due entry; else the one that stands is the sweeper's. */
@@ -183,7 +202,9 @@ function headUpdate(head: Head, next: Head, when: readonly Condition[]): Action 
         turn: next.turn,
         turns: next.turns,
         waiting: next.waiting,
-        ...(next.working && next.working !== head.working ? { work: next.working as unknown as Value } : {}),
+        ...(next.working && next.working !== head.working
+          ? { work: next.working as unknown as Value, wid: next.working.id }
+          : {}),
         // Only a step that makes the run runnable sets the due entry; writing the one that was read would undo a sweeper's.
         ...(next.due !== undefined && next.due !== head.due
           ? { ds: keys.dueShard(head.task), da: next.due }
@@ -197,6 +218,9 @@ function headUpdate(head: Head, next: Head, when: readonly Condition[]): Action 
     when: [
       { attribute: 'pk', is: 'present' },
       { attribute: 'rev', is: '=', value: head.revision },
+      // Neither makes a revision: what was sealed for another copy would open for nobody.
+      { attribute: 'ceiling', is: '=', value: head.ceiling },
+      { attribute: 'copy', is: '=', value: head.copy },
       // Creating or deleting a push config makes no revision: the list that was read must be the one that stands.
       ...(next.configsEdition === head.configsEdition
         ? []

@@ -90,24 +90,50 @@ export async function readContent(
 }
 
 /**
- * Reads and opens content as it is stored. Items of a transaction become visible one after another, so what is missing
- * is read again for a while before it counts as unreadable (design §4); content that was rewritten meanwhile is read
- * where it stands now. Content that was removed (no salt, no head) is `removed`.
+ * Whether a finished task's content stands that may not be kept any more: its purge is on its way, and to remote parties
+ * the task is gone already. Without its content a COMPLETED task would tell them something wrong (P1, P9).
+ */
+export async function isWithdrawn(
+  services: Pick<TaskServices, 'privacy'>,
+  head: Pick<Head, 'run' | 'salt' | 'ceiling' | 'profile' | 'tried'>,
+): Promise<boolean> {
+  return (
+    head.run === 'ended' && head.salt !== undefined && !isRetainable(await services.privacy.levelOf(head))
+  );
+}
+
+/**
+ * Reads and opens content as it is stored; content that was rewritten meanwhile is read where it stands now. Content
+ * that was removed (no salt, no head) is `removed`.
  */
 export async function readStored(
   services: TaskServices,
   wanted: ContentWanted,
 ): Promise<ContentRead | 'removed'> {
-  for (let { head } = wanted; ; ) {
-    if (!head.salt) return 'removed';
-    try {
-      return await openAt(services, head, head.salt, wanted);
-    } catch (error) {
-      const now = await readHead(services, head.task);
-      if (!now) return 'removed';
-      if (now.copy === head.copy && now.salt) throw error;
-      head = now;
-    }
+  for (let head: Head | undefined = wanted.head; head?.salt; head = await readHead(services, head.task)) {
+    const read = await readCopy(services, { ...wanted, head });
+    if (read) return read;
+  }
+  return 'removed';
+}
+
+/**
+ * Opens content exactly where the head says that it lies; `undefined`: the head that stands now says otherwise. Items of
+ * a transaction become visible one after another, so what is missing is read again for a while before it counts as
+ * unreadable (design §4).
+ */
+export async function readCopy(
+  services: TaskServices,
+  wanted: ContentWanted,
+): Promise<ContentRead | undefined> {
+  const { head } = wanted;
+  if (!head.salt) return undefined;
+  try {
+    return await openAt(services, head, head.salt, wanted);
+  } catch (error) {
+    const now = await readHead(services, head.task);
+    if (now?.copy === head.copy && now.salt) throw error;
+    return undefined;
   }
 }
 

@@ -70,13 +70,15 @@ export interface Head {
   readonly salt?: Uint8Array;
   /** Of the run's working state; gone with the end of the run (P9). `id` is part of its keys. */
   readonly working?: WorkingRef;
+  /** Id of the working state that the run has or had, so that a purge finds its items. */
+  readonly workingId?: string;
   readonly ceiling: AnswerLevel;
   /** How the content is stored: as it was, or redacted. */
   readonly form: ContentForm;
   /** Part of the content's keys: a rewritten copy never overwrites what is still read. */
   readonly copy: string;
-  /** A copy that was replaced and not deleted yet; nothing opens it any more. */
-  readonly oldCopy?: string;
+  /** Copies that nothing opens: replaced ones, and those that a rewriting is writing or left behind. */
+  readonly spare: readonly string[];
   /** A suspended run that waits for a person's approval instead of its client. */
   readonly approval?: 'awaited' | 'given';
   /** Turns in which steps were handed to remote agents (design §8). */
@@ -184,8 +186,9 @@ export function headItem(head: Head): StoredItem {
     ...given({
       salt: head.salt,
       work: head.working as Value | undefined,
+      wid: head.workingId,
       approval: head.approval,
-      old: head.oldCopy,
+      old: spareAttribute(head.spare),
       turn: head.turn,
       deadline: head.deadline,
       reason: head.reason,
@@ -193,6 +196,11 @@ export function headItem(head: Head): StoredItem {
     ...(head.lease ? { lease: head.lease.token, until: head.lease.until } : {}),
     ...(head.due ? { ds: keys.dueShard(head.task), da: head.due } : {}),
   };
+}
+
+/** Spare copies as they are stored: one text, so that a write can be conditioned on it; `undefined`: there are none. */
+export function spareAttribute(spare: readonly string[]): string | undefined {
+  return spare.length > 0 ? spare.join(',') : undefined;
 }
 
 /** Thrown when a stored item is not of a format this version reads; names the item's kind, never its content. */
@@ -241,11 +249,12 @@ export function headOf(item: StoredItem): Head {
     messages: read.number('messages'),
     configs: item['configs'] as unknown as ConfigRef[],
     configsEdition: read.number('configsEdition'),
+    spare: read.maybeText('old')?.split(',') ?? [],
     ...given({
       salt: item['salt'] as Uint8Array | undefined,
       working: item['work'] as Head['working'],
+      workingId: item['wid'] as string | undefined,
       approval: item['approval'] as Head['approval'],
-      oldCopy: item['old'] as string | undefined,
       turn: item['turn'] as number | undefined,
       deadline: item['deadline'] as number | undefined,
       reason: item['reason'] as Reason | undefined,

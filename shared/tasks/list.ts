@@ -1,6 +1,8 @@
 import type { Task, TaskState } from '../protocol/index.ts';
+import { RedactionUnavailable } from '../redaction/index.ts';
 import { keys, timeKey } from '../storage/keys.ts';
 import type { Condition, QueryInput, StoredItem } from '../storage/port.ts';
+import { isWithdrawn } from './content.ts';
 import { liveHead, type View, viewOf } from './formats.ts';
 import { type PagePosition, readPageToken, writePageToken } from './page-token.ts';
 import type { TaskServices } from './services.ts';
@@ -159,14 +161,16 @@ async function openOne(services: TaskServices, item: StoredItem | undefined, vie
   if (!item) return { view };
   try {
     const head = liveHead(item);
-    if (!head || head.client !== listing.client) return { view };
+    if (!head || head.client !== listing.client || (await isWithdrawn(services, head))) return { view };
     const task = await snapshot(services, head, view, {
       historyLength: listing.historyLength,
       artifacts: listing.artifacts,
       maxHistory: listing.maxHistory,
     });
     return { view, task };
-  } catch {
+  } catch (error) {
+    // Not this row's fault: all that must be redacted would be missing from the list.
+    if (error instanceof RedactionUnavailable) throw error;
     leftOut(services, view.task);
     return { view };
   }
