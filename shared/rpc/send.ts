@@ -15,6 +15,7 @@ import { type Accepted, type Accepting, createTask, resumeTask } from '../tasks/
 import { isWithdrawn } from '../tasks/content.ts';
 import { findSent, type SentMessage } from '../tasks/dedup.ts';
 import type { Head } from '../tasks/formats.ts';
+import { MessageTooLarge } from '../tasks/kept.ts';
 import { readHead } from '../tasks/read-head.ts';
 import { snapshot } from '../tasks/snapshot.ts';
 import { modesFit } from './accept-modes.ts';
@@ -92,7 +93,15 @@ export async function acceptSend(
     ceiling: await levelOf(call, profile),
     outputModes: params.configuration?.acceptedOutputModes,
   };
-  return head ? resume(call, head, accepting) : created(call, await createTask(services, accepting));
+  try {
+    return head
+      ? await resume(call, head, accepting)
+      : await created(call, await createTask(services, accepting));
+  } catch (error) {
+    if (error instanceof MessageTooLarge)
+      return err(invalid('message.parts', 'are too large to be kept redacted'));
+    throw error;
+  }
 }
 
 const REUSED: A2AFailure = {

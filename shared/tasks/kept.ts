@@ -5,9 +5,21 @@ import type { Head, MessageRef, WorkingRef } from './formats.ts';
 import type { TaskServices } from './services.ts';
 import { workingActions, workingName } from './working.ts';
 
+/** Bytes of a message and its redacted copy, sealed: a transaction has at most 4 MB (design §4, sizes). */
+const MAX_KEPT_BYTES = 3_500_000;
+
+/** Thrown for a message that grows too large for one transaction when it is redacted. Nothing was written. */
+export class MessageTooLarge extends Error {
+  readonly tag = 'MessageTooLarge';
+  constructor() {
+    super('a message is too large to be kept redacted');
+  }
+}
+
 /**
  * The puts of one more message of a task, in the form in which the task is kept: as it is, or redacted, with the
- * original in the run's working state (design §7). What was not redacted is never written to the history then.
+ * original in the run's working state (design §7). What was not redacted is never written to the history then. Throws
+ * `MessageTooLarge`, `RedactionUnavailable`.
  */
 export async function keptMessage(
   services: TaskServices,
@@ -25,7 +37,14 @@ export async function keptMessage(
     ...payload,
     message: messages[0] as Message,
   });
-  return { ref: kept.ref, actions: [...kept.actions, ...(await original(services, head, number, payload))] };
+  const actions = [...kept.actions, ...(await original(services, head, number, payload))];
+  if (actions.reduce((sum, action) => sum + bytesOf(action), 0) > MAX_KEPT_BYTES) throw new MessageTooLarge();
+  return { ref: kept.ref, actions };
+}
+
+function bytesOf(action: Action): number {
+  const content = action.kind === 'put' ? action.item['content'] : undefined;
+  return content instanceof Uint8Array ? content.length : 0;
 }
 
 function original(
