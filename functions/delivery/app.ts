@@ -14,7 +14,7 @@ const MARGIN_MS = 5_000;
 /** Sends what is due for a config (design §6). The only function that calls a webhook. */
 export function createHandler(variables: Readonly<Record<string, string | undefined>>, seams: Seams = {}) {
   const environment = readEnvironment(variables);
-  const tasks = composeTasks(environment, 'delivery', seams);
+  const tasks = composeTasks(environment, 'delivery', seams, { agents: false });
   const { registry } = tasks;
   const publicUrl = environment.SEALPOST_PUBLIC_URL;
   const services: DeliveryServices = {

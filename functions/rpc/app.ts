@@ -18,7 +18,7 @@ const MARGIN_MS = 3_000;
  */
 export function createHandler(variables: Readonly<Record<string, string | undefined>>, seams: Seams = {}) {
   const environment = readEnvironment(variables);
-  const tasks = composeTasks(environment, 'rpc', seams);
+  const tasks = composeTasks(environment, 'rpc', seams, { agents: false });
   const services: RpcServices = {
     ...tasks,
     runQueue: composeRunQueue(environment, seams),

@@ -5,6 +5,7 @@ import { sweep } from '../../shared/runs/recover.ts';
 import { composeState, type Seams } from '../../shared/runtime/compose.ts';
 import { readEnvironment } from '../../shared/runtime/environment.ts';
 import { composeInboxQueue, composeOutboxQueue, composeRunQueue } from '../../shared/runtime/queues.ts';
+import { rolesOf } from '../../shared/runtime/roles.ts';
 
 /** What is left for the next minute when a sweep takes too long, ms. */
 const MARGIN_MS = 5_000;
@@ -12,6 +13,7 @@ const MARGIN_MS = 5_000;
 /** Goes through the due index every minute (design §4, time; P6). */
 export function createHandler(variables: Readonly<Record<string, string | undefined>>, seams: Seams = {}) {
   const environment = readEnvironment(variables);
+  const roles = rolesOf(environment);
   const state = composeState(environment, 'sweeper', seams);
   const services = {
     ...state,
@@ -26,8 +28,8 @@ export function createHandler(variables: Readonly<Record<string, string | undefi
     services.metrics.count('DueQueued', swept.queued);
     services.metrics.count('DueEnded', swept.ended);
     services.metrics.count('DuePurged', swept.purged);
-    await sweepOutbox(services, until);
-    await sweepDependencies(services, until);
+    if (roles.server) await sweepOutbox(services, until);
+    if (roles.client) await sweepDependencies(services, until);
     state.flush();
   });
 }

@@ -40,16 +40,18 @@ export interface RegistryParts {
   readonly store: Store;
   readonly clock: Pick<Clock, 'now'>;
   readonly log?: Log;
+  /** `false`: no remote agent is known, nor what stands for one; nothing is read of them. Default true. */
+  readonly agents?: boolean;
 }
 
 export function createRegistry(parts: RegistryParts): Registry {
-  const { store, clock, log } = parts;
+  const { store, clock, log, agents: hasAgents = true } = parts;
   const cached = createCache(clock);
   const fresh = async <K extends RecordKind>(kind: K, id: string) =>
     (await readRecord(store, kind, id))?.value;
   // An id that no record can have must not take room in the cache: it may be as long as a request.
   const agent = async (id: string) =>
-    recordKey('agent', id) && cached(`agent#${id}`, () => fresh('agent', id));
+    hasAgents && recordKey('agent', id) ? cached(`agent#${id}`, () => fresh('agent', id)) : undefined;
   /** What stands for a registered agent under a name that no record can have; undefined: it is no such name. */
   const ofAgent = async <T>(id: string, make: (agent: RemoteAgent) => T): Promise<T | undefined> => {
     const named = agentOfProfileId(id);

@@ -7,14 +7,17 @@ import { createComprehendClient, createComprehendRedactor } from '../redaction/r
 import { createRegistry, type Registry } from '../registry/index.ts';
 import { createKeyring, createSealer } from '../sealing/index.ts';
 import { createKmsClient, createKmsKeyService } from '../sealing/keys-kms.ts';
+import { withoutTables } from '../storage/absent-tables.ts';
 import { createDynamoClient, tableNames } from '../storage/client-dynamodb.ts';
 import type { Store } from '../storage/port.ts';
 import { createDynamoStore } from '../storage/store-dynamodb.ts';
+import { type TableName, tables } from '../storage/tables.ts';
 import type { StateServices, TaskServices } from '../tasks/services.ts';
 import { createLog } from '../telemetry/log-powertools.ts';
 import { createMetrics } from '../telemetry/metrics-powertools.ts';
 import type { Environment } from './environment.ts';
 import type { Clock, KeyService, Log, Metrics, Random, RunMessage, WorkQueue } from './ports.ts';
+import { hasTable, rolesOf } from './roles.ts';
 import { systemClock, systemRandom } from './system.ts';
 
 /**
@@ -47,27 +50,32 @@ export function composeState(environment: Environment, name: string, seams: Seam
   const clock = seams.clock ?? systemClock;
   const random = seams.random ?? systemRandom;
   const metrics = seams.metrics ?? createMetrics(name);
+  const store =
+    seams.store ??
+    createDynamoStore({
+      client: createDynamoClient(environment),
+      tables: tableNames(environment),
+      clock,
+      random,
+    });
+  const roles = rolesOf(environment);
+  const absent = (Object.keys(tables) as TableName[]).filter((table) => !hasTable(roles, table));
   return {
     clock,
     random,
     metrics,
     log: seams.log ?? createLog(name),
-    store:
-      seams.store ??
-      createDynamoStore({
-        client: createDynamoClient(environment),
-        tables: tableNames(environment),
-        clock,
-        random,
-      }),
+    store: withoutTables(store, absent),
     flush: () => metrics.flush?.(),
   };
 }
 
+/** `agents`: whether the function has to do with remote agents; without the client role none has. */
 export function composeTasks(
   environment: Environment,
   name: string,
   seams: Seams,
+  { agents }: { readonly agents: boolean } = { agents: true },
 ): TaskServices & Flushing & { readonly registry: Registry } {
   const state = composeState(environment, name, seams);
   const keyService =
@@ -77,7 +85,12 @@ export function composeTasks(
       required(environment.SEALPOST_DATA_KEY, 'SEALPOST_DATA_KEY'),
     );
   const keyring = createKeyring({ store: state.store, keyService, clock: state.clock });
-  const registry = createRegistry({ store: state.store, clock: state.clock, log: state.log });
+  const registry = createRegistry({
+    store: state.store,
+    clock: state.clock,
+    log: state.log,
+    agents: agents && rolesOf(environment).client,
+  });
   return {
     ...state,
     keyring,

@@ -8,8 +8,10 @@ import * as z from 'zod';
 const schema = z.object({
   SEALPOST_STATE_TABLE: z.string().min(1),
   SEALPOST_VIEW_TABLE: z.string().min(1),
-  SEALPOST_OUTBOX_TABLE: z.string().min(1),
-  SEALPOST_DELEGATION_TABLE: z.string().min(1),
+  /** Absent: the server role is switched off. */
+  SEALPOST_OUTBOX_TABLE: z.string().min(1).optional(),
+  /** Absent: the client role is switched off. */
+  SEALPOST_DELEGATION_TABLE: z.string().min(1).optional(),
   SEALPOST_REGISTRY_TABLE: z.string().min(1),
   /** KMS key that wraps data keys. */
   SEALPOST_DATA_KEY: z.string().min(1).optional(),

@@ -19,7 +19,7 @@ export function createDynamoClient(
   });
 }
 
-/** The deployed names of the five tables. */
+/** The deployed names of the five tables; that of a role which is switched off is empty, and no call may use it. */
 export function tableNames(
   environment: Pick<
     Environment,
@@ -33,8 +33,8 @@ export function tableNames(
   return {
     state: environment.SEALPOST_STATE_TABLE,
     view: environment.SEALPOST_VIEW_TABLE,
-    outbox: environment.SEALPOST_OUTBOX_TABLE,
-    delegation: environment.SEALPOST_DELEGATION_TABLE,
+    outbox: environment.SEALPOST_OUTBOX_TABLE ?? '',
+    delegation: environment.SEALPOST_DELEGATION_TABLE ?? '',
     registry: environment.SEALPOST_REGISTRY_TABLE,
   };
 }
