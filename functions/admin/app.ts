@@ -1,8 +1,26 @@
 import middy from '@middy/core';
-import { createAdmin, type PushOperations, type TaskOperations } from '../../shared/admin/index.ts';
+import {
+  type AgentOperations,
+  createAdmin,
+  type DependencyOperations,
+  type PushOperations,
+  type RunOperations,
+  type TaskOperations,
+} from '../../shared/admin/index.ts';
+import { readAgentCard, testAgent } from '../../shared/delegation/agents.ts';
+import { createClientOf } from '../../shared/delegation/client-of.ts';
+import {
+  cancelDependency,
+  listDependencies,
+  listOpenDependencies,
+  pollDependency,
+  showDependency,
+} from '../../shared/delegation/operate.ts';
+import { createGuard } from '../../shared/guard/index.ts';
 import { listHalted, listOfTask, resumeConfig, retryJob, showConfig } from '../../shared/push/operate.ts';
 import { createSecretBox } from '../../shared/registry/index.ts';
 import { rebuildTask, repairAll, showTask } from '../../shared/runs/operate.ts';
+import { cancelRun, contextFor, replyToRun, showRun, startRun } from '../../shared/runs/started.ts';
 import { composeTasks, type Seams } from '../../shared/runtime/compose.ts';
 import { readEnvironment } from '../../shared/runtime/environment.ts';
 import type { Log } from '../../shared/runtime/ports.ts';
@@ -45,6 +63,28 @@ export function createHandler(
     resume: (task, config, audit) => resumeConfig(recovery, task, config, audit),
     retry: (task, config, revision, audit) => retryJob(recovery, task, config, revision, audit),
   };
+  const agentSecrets = createSecretBox(services.sealer, 'agent');
+  const publicUrl = environment.SEALPOST_PUBLIC_URL;
+  const guard = createGuard({ ownHosts: publicUrl ? [new URL(publicUrl).host] : [], ...seams.outbound });
+  const clientOf = createClientOf({ guard, secrets: agentSecrets, clock, random });
+  const agents: AgentOperations = {
+    readCard: (agent, knownEtag) => readAgentCard({ guard, clock }, agent, knownEtag),
+    test: (agent) => testAgent({ guard, clock, random, clientOf }, agent),
+  };
+  const dependencies: DependencyOperations = {
+    list: (task, filter) => listDependencies(recovery, task, filter),
+    listOpen: (agent) => listOpenDependencies(recovery, agent),
+    show: (task, id) => showDependency(recovery, task, id),
+    poll: (task, id, audit) => pollDependency(recovery, task, id, audit),
+    cancel: (task, id, audit) => cancelDependency(recovery, task, id, audit),
+  };
+  const runs: RunOperations = {
+    start: (run) => startRun(recovery, run),
+    contextFor: (actor) => contextFor(services, actor),
+    show: (task, actor, waitMs) => showRun(recovery, task, actor, waitMs),
+    reply: (task, text, actor) => replyToRun(recovery, task, text, actor),
+    cancel: (task) => cancelRun(recovery, task),
+  };
   const admin = createAdmin({
     store,
     clock,
@@ -53,6 +93,12 @@ export function createHandler(
     log,
     tasks: seams.tasks ?? tasks,
     push: seams.push ?? push,
+    agentSecrets,
+    agents,
+    dependencies,
+    runs,
+    // Without its queue the role is not deployed.
+    clientRole: seams.inboxQueue !== undefined || environment.SEALPOST_INBOX_QUEUE !== undefined,
   });
   return middy<AdminEvent, ProxyAnswer>()
     .onError((request) => {

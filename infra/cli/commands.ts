@@ -5,12 +5,17 @@ import { CommandFailure } from './command-failure.ts';
 import { readInputFile, readSecretFile } from './input-file.ts';
 import { type Row, record, table } from './render.ts';
 import type { Surroundings } from './surroundings.ts';
+import type { Target } from './target.ts';
 
 /** What a command asks of the gateway, and how its result reads. */
 export interface Request {
   readonly operation: string;
   readonly input: object;
   readonly show: (result: Row) => string;
+  /** Goes on asking with what came back, until it gives the result that is shown. */
+  readonly follow?: (result: Row, target: Target) => Promise<Row>;
+  /** The exit code, where a result can say that something is wrong. */
+  readonly code?: (result: Row) => number;
 }
 
 export interface CommandParts {
@@ -260,16 +265,18 @@ function scalar(text: string): unknown {
   }
 }
 
-async function secretOf(
+export async function secretOf(
   options: Readonly<Record<string, unknown>>,
   around: Surroundings,
+  /** Under which names the options stand, and which field of the gateway the secret is for. */
+  names = { file: 'secretFile', env: 'secretEnv', field: 'apiKey' },
 ): Promise<string | undefined> {
-  const { secretFile, secretEnv } = options;
-  if (typeof secretFile === 'string') return readSecretFile(secretFile, around);
-  if (typeof secretEnv !== 'string') return undefined;
-  const secret = around.environment[secretEnv];
+  const { [names.file]: file, [names.env]: variable } = options;
+  if (typeof file === 'string') return readSecretFile(file, around);
+  if (typeof variable !== 'string') return undefined;
+  const secret = around.environment[variable];
   if (!secret)
-    throw new CommandFailure('USAGE', `the environment variable ${secretEnv} is not set`, 'apiKey');
+    throw new CommandFailure('USAGE', `the environment variable ${variable} is not set`, names.field);
   return secret;
 }
 
@@ -294,6 +301,6 @@ export function rows(value: unknown): readonly Row[] {
   return Array.isArray(value) ? (value as Row[]) : [];
 }
 
-function isRow(value: unknown): value is Row {
+export function isRow(value: unknown): value is Row {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

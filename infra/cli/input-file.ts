@@ -28,9 +28,10 @@ export async function readInputFile(file: string, around: Surroundings): Promise
   return content;
 }
 
-/** A secret as a file holds it: the line end that editors put after it is no part of it. */
+/** A secret as a file, or with `-` the standard input, holds it: the line end that editors put after it is no part of it. */
 export async function readSecretFile(file: string, around: Surroundings): Promise<string> {
-  return (await readText(file, around)).replace(/\r?\n$/, '');
+  const text = file === '-' ? await around.readInput() : await readText(file, around);
+  return text.replace(/\r?\n$/, '');
 }
 
 async function readText(file: string, around: Surroundings): Promise<string> {

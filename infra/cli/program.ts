@@ -1,4 +1,5 @@
 import { Command, CommanderError, Option } from 'commander';
+import { addAgentCommands } from './agent-commands.ts';
 import { CommandFailure } from './command-failure.ts';
 import {
   addClientCommands,
@@ -10,9 +11,11 @@ import {
   type LocalCommand,
   type Request,
 } from './commands.ts';
+import { addDependencyCommands } from './dependency-commands.ts';
 import { addGuardCommands } from './guard-check.ts';
 import { addPushCommands } from './push-commands.ts';
 import { printable, type Row } from './render.ts';
+import { addRunCommands } from './run-commands.ts';
 import type { Surroundings } from './surroundings.ts';
 import { findTarget, type TargetOptions } from './target.ts';
 
@@ -39,7 +42,9 @@ export async function runCommandLine(words: readonly string[], around: Surroundi
 
 function createProgram(around: Surroundings, json: boolean, exit: { code: number }): Command {
   const program = new Command('admin')
-    .description('Administer a gateway: clients, profiles, providers, settings, tasks, webhooks.')
+    .description(
+      'Administer a gateway: clients, profiles, providers, settings, tasks, webhooks, remote agents.',
+    )
     .exitOverride()
     .configureOutput({
       writeOut: around.write,
@@ -60,7 +65,10 @@ function createProgram(around: Surroundings, json: boolean, exit: { code: number
         const options = own.opts<TargetOptions & Readonly<Record<string, unknown>>>();
         const request = await ask(own.args, options);
         const target = await findTarget(options, around);
-        showResult(request, (await target(request.operation, request.input)) as Row, around, json);
+        const first = (await target(request.operation, request.input)) as Row;
+        const result = request.follow ? await request.follow(first, target) : first;
+        showResult(request, result, around, json);
+        exit.code = request.code?.(result) ?? 0;
       },
     );
   const local: LocalCommand = (group, usage, description, run) =>
@@ -79,6 +87,9 @@ function createProgram(around: Surroundings, json: boolean, exit: { code: number
   addSettingsCommands(parts);
   addTaskCommands(parts);
   addPushCommands(parts);
+  addAgentCommands(parts);
+  addRunCommands(parts);
+  addDependencyCommands(parts);
   addGuardCommands(local, around);
   return program;
 }
@@ -90,6 +101,9 @@ const groupDescriptions: Readonly<Record<string, string>> = {
   settings: 'what holds for the whole installation',
   task: 'what operators may see and mend of tasks',
   push: 'what operators may see and mend of webhooks',
+  agent: 'remote agents that runs may hand steps to',
+  run: 'runs that administrators start themselves',
+  dependency: 'what operators may see and mend of waits for remote agents',
   guard: 'what the address guard says to a URL',
 };
 

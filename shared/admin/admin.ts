@@ -1,5 +1,7 @@
 import { createRegistryEditor } from '../registry/index.ts';
+import { agentOperations } from './agents.ts';
 import { clientOperations } from './clients.ts';
+import { dependencyOperations } from './dependencies.ts';
 import {
   type AdminAnswer,
   type AdminParts,
@@ -10,6 +12,7 @@ import {
 import { profileOperations } from './profiles.ts';
 import { providerOperations } from './providers.ts';
 import { pushOperations } from './push.ts';
+import { runOperations } from './runs.ts';
 import { settingsOperations } from './settings.ts';
 import { taskOperations } from './tasks.ts';
 
@@ -30,10 +33,13 @@ export function createAdmin(parts: AdminParts): Admin {
   const own: OperationParts = { ...parts, editor: createRegistryEditor(parts) };
   const operations = new Map<string, Operation>(
     Object.entries({
+      ...agentOperations(own),
       ...clientOperations(own),
+      ...dependencyOperations(own),
       ...profileOperations(own),
       ...providerOperations(own),
       ...pushOperations(own),
+      ...runOperations(own),
       ...settingsOperations(own),
       ...taskOperations(own),
     }),
@@ -44,6 +50,8 @@ export function createAdmin(parts: AdminParts): Admin {
     async execute(name, input, actor) {
       const run = operations.get(name);
       if (!run) return failed({ kind: 'unknown-operation', known });
+      if (!parts.clientRole && /^(agent|dependency)\./.test(name))
+        return failed({ kind: 'refused', message: 'the client role is switched off in this installation' });
       try {
         return await run(input, { actor, operation: name });
       } catch (error) {

@@ -10,7 +10,17 @@ export type AdminFailure =
   | { readonly kind: 'refused'; readonly field?: string; readonly message: string }
   | { readonly kind: 'outcome-unknown' };
 
-export type Subject = 'client' | 'profile' | 'provider' | 'task' | 'push config' | 'push job';
+export type Subject =
+  | 'client'
+  | 'profile'
+  | 'provider'
+  | 'agent'
+  | 'profile or agent'
+  | 'task'
+  | 'run'
+  | 'dependency'
+  | 'push config'
+  | 'push job';
 
 /** A failure as administrators see it: a code to program against, a sentence to read. Neither holds a secret. */
 export interface AdminError {

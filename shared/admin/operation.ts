@@ -3,8 +3,11 @@ import type { SecretBox } from '../registry/index.ts';
 import { check, type Deed, type Edit, type RegistryEditor, recordKey } from '../registry/index.ts';
 import type { Clock, Log, Random } from '../runtime/ports.ts';
 import type { Store } from '../storage/port.ts';
+import type { AgentOperations } from './agents.ts';
+import type { DependencyOperations } from './dependencies.ts';
 import type { AdminFailure, Subject } from './failures.ts';
 import type { PushOperations } from './push.ts';
+import type { RunOperations } from './runs.ts';
 import type { TaskOperations } from './tasks.ts';
 
 export type AdminAnswer =
@@ -19,6 +22,13 @@ export interface AdminParts {
   readonly secrets: SecretBox;
   readonly tasks: TaskOperations;
   readonly push: PushOperations;
+  /** Seals what remote agents are called with. */
+  readonly agentSecrets: SecretBox;
+  readonly agents: AgentOperations;
+  readonly dependencies: DependencyOperations;
+  readonly runs: RunOperations;
+  /** Whether remote agents can be called here at all. */
+  readonly clientRole: boolean;
   readonly log?: Log;
 }
 
@@ -73,7 +83,7 @@ export function notFound(subject: Subject, id: string): AdminFailure {
 }
 
 /** Whether a record can have this id at all. */
-export function isPossible(subject: 'client' | 'profile' | 'provider', id: string): boolean {
+export function isPossible(subject: 'client' | 'profile' | 'provider' | 'agent', id: string): boolean {
   return recordKey(subject, id) !== undefined;
 }
 

@@ -1,9 +1,11 @@
 import * as z from 'zod';
 import {
+  agentsOf,
   check,
   type Deed,
   effectiveSettings,
   isRetainable,
+  type NamesAgents,
   type Profile,
   type Provider,
   profileInput,
@@ -79,6 +81,8 @@ export function profileOperations({ store, editor, log }: OperationParts): Opera
 export interface Surroundings {
   readonly settings: Settings;
   readonly chain: readonly (Provider | undefined)[];
+  /** Remote agents that a provider of the chain names and that are not registered. */
+  readonly missing: readonly { readonly provider: string; readonly agent: string }[];
 }
 
 export async function surroundings(store: Store, profile: Pick<Profile, 'providers'>): Promise<Surroundings> {
@@ -86,14 +90,28 @@ export async function surroundings(store: Store, profile: Pick<Profile, 'provide
     readRecord(store, 'settings', ''),
     ...profile.providers.map((id) => readRecord(store, 'provider', id)),
   ]);
+  const providers = chain.map((provider) => provider?.value);
   return {
     settings: effectiveSettings(settings?.value ?? {}),
-    chain: chain.map((provider) => provider?.value),
+    chain: providers,
+    missing: await missingAgents(store, providers),
   };
 }
 
+/** Remote agents that providers name and nobody registered. */
+export async function missingAgents(
+  store: Store,
+  providers: readonly ((NamesAgents & { readonly id: string }) | undefined)[],
+): Promise<Surroundings['missing']> {
+  const named = providers.flatMap((provider) =>
+    agentsOf(provider).map((agent) => ({ provider: provider?.id ?? '', agent })),
+  );
+  const found = await Promise.all(named.map(({ agent }) => readRecord(store, 'agent', agent)));
+  return named.filter((_, index) => !found[index]);
+}
+
 /**
- * Why a profile cannot be published: no provider, an unknown one, or, at acceptance, a level at which no result can be
+ * Why a profile cannot be published: no provider, an unknown one or one that names an unknown remote agent, or, at acceptance, a level at which no result can be
  * kept (design §7). Undefined: it can.
  */
 export function unpublishable(
@@ -109,6 +127,12 @@ export function unpublishable(
   const unknown = around.chain.indexOf(undefined);
   if (unknown >= 0)
     return { kind: 'refused', field: `providers[${unknown}]`, message: unknownProvider(profile, unknown) };
+  const [missing] = around.missing;
+  if (missing) {
+    const field = `providers[${profile.providers.indexOf(missing.provider)}]`;
+    const says = `provider "${missing.provider}" names the remote agent "${missing.agent}", which is not registered`;
+    return { kind: 'refused', field, message: `${field}: ${says}` };
+  }
   const why = notRetained(profile, around);
   return why ? { kind: 'refused', field: 'answerLevel', message: `answerLevel: ${why}` } : undefined;
 }

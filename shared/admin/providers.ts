@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import {
+  agentsOf,
   check,
   type Decision,
   type Edition,
@@ -20,7 +21,7 @@ import {
   type Operations,
   operation,
 } from './operation.ts';
-import { strandedProfiles } from './profiles.ts';
+import { missingAgents, strandedProfiles } from './profiles.ts';
 
 const aFile = z.strictObject({ provider: z.unknown(), ifEdition });
 
@@ -30,6 +31,12 @@ export function providerOperations({ store, secrets, editor, log }: OperationPar
       const read = check(providerInput, input.provider);
       if (read.kind === 'invalid') return failed(read);
       const file = read.value;
+      const [missing] = await missingAgents(store, [file]);
+      if (missing) {
+        const field = file.kind === 'remote' ? 'agent' : `agents[${agentsOf(file).indexOf(missing.agent)}]`;
+        const message = `${field}: there is no remote agent "${missing.agent}"`;
+        return failed({ kind: 'refused', field, message });
+      }
       const given = 'apiKey' in file && file.apiKey !== MASK ? file.apiKey : undefined;
       const sealed = given === undefined ? undefined : await secrets.seal(file.id, given);
       const edit = editor.edit<'provider', AdminFailure>('provider', file.id, deed, (current) =>

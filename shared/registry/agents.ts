@@ -1,10 +1,17 @@
 import { profileInput } from './schemas.ts';
 import type { Profile, Provider, RemoteAgent } from './types.ts';
 
+/** What of a provider, stored or in a file, says which remote agents it may hand steps to. */
+export interface NamesAgents {
+  readonly kind: Provider['kind'];
+  readonly agent?: string;
+  readonly agents?: readonly string[];
+}
+
 /** Remote agents that a provider may hand steps to (design §8). */
-export function agentsOf(provider: Provider | undefined): readonly string[] {
-  if (provider?.kind === 'remote') return [provider.agent];
-  return provider && 'agents' in provider ? (provider.agents ?? []) : [];
+export function agentsOf(provider: NamesAgents | undefined): readonly string[] {
+  if (provider?.agent !== undefined) return [provider.agent];
+  return provider?.agents ?? [];
 }
 
 const PREFIX = 'agent:';

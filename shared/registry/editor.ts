@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Clock, Random } from '../runtime/ports.ts';
 import type { Action, Condition, Store } from '../storage/port.ts';
-import { auditEntry, type Deed } from './audit.ts';
+import { type AuditFacts, auditEntry, type Deed } from './audit.ts';
 import { type Edition, type RecordKind, type Records, recordKey, toItem } from './records.ts';
 import { readRecord } from './registry.ts';
 
@@ -43,7 +43,7 @@ export interface RegistryEditor {
     check: (current: Edition<Records[K]> | undefined) => Promise<F | undefined> | F | undefined,
   ): Promise<Removal<F>>;
   /** An audit entry for a deed that changes no record of the registry; to be written before the deed is done. */
-  record(deed: Deed, subject: { readonly kind: string; readonly id: string }): Promise<void>;
+  record(deed: Deed, facts: AuditFacts): Promise<void>;
 }
 
 export interface EditorParts {
@@ -108,8 +108,8 @@ export function createRegistryEditor(parts: EditorParts): RegistryEditor {
       return { kind: 'conflict' };
     },
 
-    async record(deed, subject) {
-      await store.write(auditEntry(parts, deed, subject));
+    async record(deed, facts) {
+      await store.write(auditEntry(parts, deed, facts));
     },
   };
 }

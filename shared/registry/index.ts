@@ -1,5 +1,6 @@
 /** What administrators register (design §2), as requests read it and as administrators change it. */
-export { agentOfProfileId, agentProfileId, agentsOf } from './agents.ts';
+export type { NamesAgents } from './agents.ts';
+export { agentOfProfileId, agentProfileId, agentsOf, providerOfAgent } from './agents.ts';
 export type { AuditFacts, Deed } from './audit.ts';
 export { auditEntry, auditEntryOfMinute, GATEWAY_ACTOR } from './audit.ts';
 export type { Decision, Edit, EditorParts, RegistryEditor, Removal } from './editor.ts';

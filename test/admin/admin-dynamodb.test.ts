@@ -7,6 +7,7 @@ import { createSealer } from '../../shared/sealing/index.ts';
 import type { Store } from '../../shared/storage/index.ts';
 import { testKeyring } from '../registry/fixed-surroundings.ts';
 import { type StoreRig, startStore } from '../storage/rig.ts';
+import { clientRoleMadeUp } from './installation.ts';
 
 const actor = 'arn:aws:iam::111122223333:user/ada';
 const secrets = createSecretBox(createSealer({ keyring: testKeyring(), random: systemRandom }));
@@ -26,7 +27,17 @@ beforeAll(async () => {
 afterAll(() => rig[Symbol.asyncDispose]());
 
 const adminOn = (store: Store) =>
-  createAdmin({ store, clock: systemClock, random: systemRandom, secrets, tasks: noTasks, push: noPush });
+  createAdmin({
+    store,
+    clock: systemClock,
+    random: systemRandom,
+    secrets,
+    tasks: noTasks,
+    push: noPush,
+    agentSecrets: secrets,
+    clientRole: true,
+    ...clientRoleMadeUp(store),
+  });
 const run = async (operation: string, input: object, store = rig.store) => {
   const answer = await adminOn(store).execute(operation, input, actor);
   if (answer.kind === 'failed') throw new Error(JSON.stringify(answer.failure));

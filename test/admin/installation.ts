@@ -7,6 +7,7 @@ import {
 } from '../../shared/admin/index.ts';
 import { createRegistry, createSecretBox } from '../../shared/registry/index.ts';
 import { createSealer } from '../../shared/sealing/index.ts';
+import type { Store } from '../../shared/storage/index.ts';
 import { testClock, testKeyring, testRandom } from '../registry/fixed-surroundings.ts';
 import { createMemoryStore } from '../registry/memory-store.ts';
 
@@ -17,7 +18,8 @@ export function createInstallation(change: Partial<AdminParts> = {}) {
   const store = createMemoryStore();
   const clock = testClock();
   const random = testRandom();
-  const secrets = createSecretBox(createSealer({ keyring: testKeyring(), random }));
+  const sealer = createSealer({ keyring: testKeyring(), random });
+  const secrets = createSecretBox(sealer);
   const tasks: TaskOperations = {
     show: async (id) =>
       id === 'known'
@@ -53,7 +55,19 @@ export function createInstallation(change: Partial<AdminParts> = {}) {
       return { job: `${task}/${config}/${revision}/r1`, deadline: '2026-12-01T00:00:00.000Z' };
     },
   };
-  const admin = createAdmin({ store, clock, random, secrets, tasks, push, ...change });
+  const agentSecrets = createSecretBox(sealer, 'agent');
+  const admin = createAdmin({
+    store,
+    clock,
+    random,
+    secrets,
+    tasks,
+    push,
+    agentSecrets,
+    clientRole: true,
+    ...clientRoleMadeUp(store),
+    ...change,
+  });
   const answers: unknown[] = [];
 
   return {
@@ -61,6 +75,7 @@ export function createInstallation(change: Partial<AdminParts> = {}) {
     clock,
     random,
     secrets,
+    agentSecrets,
     admin,
     registry: createRegistry({ store, clock }),
     /** Everything that an administrator was shown. */
@@ -78,6 +93,48 @@ export function createInstallation(change: Partial<AdminParts> = {}) {
       JSON.stringify(store.items(), (_name, value) =>
         value instanceof Uint8Array ? Buffer.from(value).toString('latin1') : value,
       ),
+  };
+}
+
+/** Remote agents that answer as their card's URL says, and what waits for them. */
+export function clientRoleMadeUp(
+  store: Pick<Store, 'transact'>,
+): Pick<AdminParts, 'agents' | 'dependencies' | 'runs'> {
+  const operate: AdminParts['dependencies']['poll'] = async (_task, id, audit) => {
+    if (id === '0001.0001') return 'ended';
+    if (id !== '0001.0000') return 'unknown';
+    await store.transact([audit], 'token');
+    return 'done';
+  };
+  return {
+    agents: {
+      readCard: async ({ cardUrl }, knownEtag) => {
+        if (cardUrl.includes('broken'))
+          return { kind: 'unusable', field: 'cardUrl', why: 'the card has no compatible interface' };
+        if (knownEtag === '"1"') return { kind: 'unchanged' };
+        const url = `${new URL(cardUrl).origin}/rpc`;
+        const card = { name: 'Weather', description: 'Knows the weather.', etag: '"1"' };
+        return { kind: 'read', interface: { url, protocolVersion: '1.0' }, ...card, warnings: [] };
+      },
+      test: async () => ({ ok: true, checks: [{ check: 'card', outcome: 'ok', says: 'fine' }] }),
+    },
+    dependencies: {
+      list: async (task, filter) => [{ dependency: `${task}/0001.0000`, ...filter }],
+      listOpen: async (agent) => ({
+        dependencies: [{ dependency: 't1/0001.0000', agent: agent ?? 'any' }],
+        more: false,
+      }),
+      show: async (task, id) => (id === '0001.0000' ? { dependency: `${task}/${id}` } : undefined),
+      poll: operate,
+      cancel: operate,
+    },
+    runs: {
+      start: async ({ profile }) => ({ id: 'run1', profile, state: 'TASK_STATE_SUBMITTED' }),
+      contextFor: (actor) => `context of ${actor.length}`,
+      show: async (id, _actor, waitMs) => (id === 'run1' ? { id, waitMs } : undefined),
+      reply: async (id) => (id === 'run1' ? 'accepted' : 'unknown'),
+      cancel: async (id) => (id === 'run1' ? 'canceled' : 'unknown'),
+    },
   };
 }
 
