@@ -110,9 +110,14 @@ function queries(holder: object): string[] {
 }
 
 for (const name of ['send', 'connect'] as const) {
-  dgram.Socket.prototype[name] = (() => {
-    throw refusal('a datagram');
-  }) as Wrapped;
+  const leave = dgram.Socket.prototype[name] as (...args: Wrapped[]) => Wrapped;
+  dgram.Socket.prototype[name] = function (this: dgram.Socket, ...args: Wrapped[]) {
+    // Behind what is sent, or the port, the only text is the address; without one it is this machine's.
+    const address: string = args.slice(1).find((argument) => typeof argument === 'string') ?? 'localhost';
+    if (address === 'localhost' || (isIP(address) !== 0 && isLoopback(address)))
+      return leave.apply(this, args);
+    throw refusal(`${address} by a datagram`);
+  } as Wrapped;
 }
 
 syncBuiltinESMExports();
