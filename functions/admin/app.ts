@@ -25,6 +25,7 @@ import { composeTasks, type Seams } from '../../shared/runtime/compose.ts';
 import { readEnvironment } from '../../shared/runtime/environment.ts';
 import type { Log } from '../../shared/runtime/ports.ts';
 import { composeInboxQueue, composeOutboxQueue, composeRunQueue } from '../../shared/runtime/queues.ts';
+import { rolesOf } from '../../shared/runtime/roles.ts';
 import { type AdminEvent, createRoute, type ProxyAnswer, refuse } from './routes.ts';
 
 /** What tests put in the place of the adapters. */
@@ -97,8 +98,7 @@ export function createHandler(
     agents,
     dependencies,
     runs,
-    // Without its queue the role is not deployed.
-    clientRole: seams.inboxQueue !== undefined || environment.SEALPOST_INBOX_QUEUE !== undefined,
+    clientRole: rolesOf(environment).client,
   });
   return middy<AdminEvent, ProxyAnswer>()
     .onError((request) => {

@@ -38,7 +38,10 @@ export function addAgentCommands({ command, around }: CommandParts): void {
       }),
     )
       .option('--card <url>', "the card's URL; of a host alone, the place where cards stand")
-      .option('--file <file>', 'fields of the agent from a file (JSON or YAML); an option goes before what it says')
+      .option(
+        '--file <file>',
+        'fields of the agent from a file (JSON or YAML); an option goes before what it says',
+      )
       .option('--name <name>', 'instead of the name that the card has')
       .option('--description <text>', 'instead of the description that the card has; models read it')
       .option('--push <mode>', 'embedded (default), separate or off')

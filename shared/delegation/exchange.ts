@@ -51,7 +51,10 @@ export async function send(services: ReconcilerServices, head: Head, dependency:
   }
   if (value.kind !== 'task') return ended(services, dependency, REFUSED);
   const sent = await acknowledge(services, head, dependency, value.task, push !== undefined);
-  return sent ? apply(services, sent, value.task) : services.clock.now() + 1_000;
+  if (!sent) return services.clock.now() + 1_000;
+  const wakeAt = await apply(services, sent, value.task);
+  // Its callback is registered next, at once: what happens until then is not called back.
+  return wakeAt !== undefined && sent.push === 'separate' ? services.clock.now() : wakeAt;
 }
 
 /** `separate`: the local registration first, then the remote one, then GetTask once, which closes the gap. */
@@ -66,7 +69,7 @@ export async function registerCallback(
   const push = local && (await callbackOf(services, head, local));
   if (!push || !local.remoteTask) return reconcile(services, dependency);
   const answer = await reached.client.createPushConfig({ ...push, taskId: local.remoteTask });
-  if (answer.kind !== 'ok' && isPassing(answer)) return services.clock.now() + retryMs(dependency.tries);
+  if (answer.kind !== 'ok' && isPassing(answer)) return retried(services, dependency, answer);
   // A remote that takes none is polled.
   await update(services, dependency, { set: { registered: true } });
   await forgetCredential(services, head, dependency);
@@ -89,9 +92,10 @@ export async function passReply(services: ReconcilerServices, head: Head, depend
     },
     configuration: { returnImmediately: true },
   });
-  if (answer.kind !== 'ok' && isPassing(answer)) return services.clock.now() + retryMs(dependency.tries);
+  if (answer.kind !== 'ok' && isPassing(answer)) return retried(services, dependency, answer);
   await update(services, dependency, { remove: ['reply'], set: { polls: 0, tries: 0 } });
-  const { reply: _, ...replied } = dependency;
+  const { reply: _, ...rest } = dependency;
+  const replied = { ...rest, polls: 0, tries: 0 };
   // What a refusal means, the remote's own state says.
   if (answer.kind !== 'ok' || answer.value.kind !== 'task') return reconcile(services, replied);
   return apply(services, replied, answer.value.task);
@@ -169,6 +173,11 @@ async function sendFailed(services: ReconcilerServices, dependency: Dependency, 
     return services.clock.now();
   }
   if (!isPassing(failure)) return ended(services, dependency, REFUSED);
+  return retried(services, dependency, failure);
+}
+
+/** Comes back later, each time later than before. */
+async function retried(services: ReconcilerServices, dependency: Dependency, failure: CallFailure): Wake {
   await update(services, dependency, { set: { tries: dependency.tries + 1 } });
   return services.clock.now() + Math.max(retryMs(dependency.tries), retryAfterOf(failure));
 }
