@@ -1,7 +1,7 @@
 import { defineConfig } from 'vitest/config';
 
 /** Tests of whole hosts, which are timed or busy: each has the machine to itself, after all others. */
-const whole = ['test/e2e/**/*.test.ts', 'test/local/{start,host}.test.ts'];
+const whole = ['test/e2e/**/*.test.ts', 'test/local/{start,host}.test.ts', 'test/delegation/two-hosts.test.ts'];
 
 export default defineConfig({
   test: {
