@@ -139,7 +139,8 @@ function skillOf(profile: Profile): AgentSkill {
     id,
     name,
     description,
-    tags: [...tags],
+    // A REQUIRED list has an entry (A2A 1.0 §5.7): stock clients take an empty one for a missing field.
+    tags: tags.length === 0 ? [id] : [...tags],
     ...(examples.length === 0 ? {} : { examples: [...examples] }),
     ...(inputModes.length === 0 ? {} : { inputModes: [...inputModes] }),
     ...(outputModes.length === 0 ? {} : { outputModes: [...outputModes] }),

@@ -80,7 +80,7 @@ describe('the card of the gateway', () => {
     const bare = profileOf({ tags: [], examples: [], inputModes: [], outputModes: [] });
     const card = encodeAgentCard(gatewayCard(inputOf({ profiles: [bare] })));
     expect(card['skills']).toEqual([
-      { id: 'translate', name: 'Translator', description: 'Translates texts.', tags: [] },
+      { id: 'translate', name: 'Translator', description: 'Translates texts.', tags: ['translate'] },
     ]);
   });
 
