@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { Message } from '../../shared/protocol/index.ts';
 import { systemClock } from '../../shared/runtime/system.ts';
 import { executing, message } from './rig.ts';
@@ -14,6 +14,9 @@ import {
   startScene,
   stream,
 } from './scene.ts';
+
+// Many calls each: on a machine that does other things as well they take their time.
+vi.setConfig({ testTimeout: 90_000 });
 
 const asks = asking();
 const authorises = asking('auth-required');

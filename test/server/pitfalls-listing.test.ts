@@ -1,8 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { METHOD_NAMES } from '../../shared/protocol/index.ts';
 import { keys } from '../../shared/storage/keys.ts';
 import { executing, type Gateway, message } from './rig.ts';
 import { ask, asking, completed, errorOf, provider, type Scene, startScene, stream } from './scene.ts';
+
+// Many calls each: on a machine that does other things as well they take their time.
+vi.setConfig({ testTimeout: 90_000 });
 
 const large = provider(() => completed('x'.repeat(900_000)));
 let scene: Scene;

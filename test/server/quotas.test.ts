@@ -12,6 +12,7 @@ import {
   provider,
   read,
   type SceneParts,
+  skippingClock,
   startScene,
   stream,
 } from './scene.ts';
@@ -211,14 +212,7 @@ describe('each bound on a request is refused by name:', () => {
 
   test('seconds of a blocking call, per profile', async () => {
     const gate = gated();
-    let skipped = 0;
-    const clock: Clock = {
-      now: () => Date.now() + skipped,
-      async sleep(ms) {
-        skipped += ms;
-        await new Promise((resolve) => setImmediate(resolve));
-      },
-    };
+    const clock = skippingClock();
     await using scene = await start(
       {},
       { adapters: { gate }, profiles: { gate: { blockingSeconds: 3 } }, clock },

@@ -223,3 +223,15 @@ export function errorOf(asked: Asked) {
     ...(field === undefined ? {} : { field }),
   };
 }
+
+/** A clock on which a pause takes no time: for callers that wait, not for runs. */
+export function skippingClock(): Clock {
+  let skipped = 0;
+  return {
+    now: () => Date.now() + skipped,
+    async sleep(ms) {
+      skipped += ms;
+      await new Promise((resolve) => setImmediate(resolve));
+    },
+  };
+}
