@@ -1,12 +1,24 @@
 import middy from '@middy/core';
 import {
   type AgentOperations,
+  type ApprovalOperations,
+  type CeilingOperations,
   createAdmin,
   type DependencyOperations,
+  type PurgeOperation,
   type PushOperations,
   type RunOperations,
   type TaskOperations,
 } from '../../shared/admin/index.ts';
+import {
+  approve,
+  countProposed,
+  listApprovals,
+  reject,
+  showApproval,
+  showCeilingJob,
+  startOfCeilingJob,
+} from '../../shared/ceilings/index.ts';
 import { readAgentCard, testAgent } from '../../shared/delegation/agents.ts';
 import { createClientOf } from '../../shared/delegation/client-of.ts';
 import {
@@ -19,6 +31,7 @@ import {
 import { createGuard } from '../../shared/guard/index.ts';
 import { listHalted, listOfTask, resumeConfig, retryJob, showConfig } from '../../shared/push/operate.ts';
 import { createSecretBox } from '../../shared/registry/index.ts';
+import { purgeSelected } from '../../shared/retention/index.ts';
 import { rebuildTask, repairAll, showTask } from '../../shared/runs/operate.ts';
 import { cancelRun, contextFor, replyToRun, showRun, startRun } from '../../shared/runs/started.ts';
 import { composeTasks, type Seams } from '../../shared/runtime/compose.ts';
@@ -33,6 +46,9 @@ export interface AdminSeams extends Seams {
   readonly tasks?: TaskOperations;
   readonly push?: PushOperations;
 }
+
+/** A walk over tasks answers after this, ms, with where to go on: API Gateway waits 29 s. */
+const WALK_MS = 12_000;
 
 /**
  * The administrator's route as a Lambda handler that answers with a proxy result (not in streaming form). Throws when
@@ -64,6 +80,19 @@ export function createHandler(
     resume: (task, config, audit) => resumeConfig(recovery, task, config, audit),
     retry: (task, config, revision, audit) => retryJob(recovery, task, config, revision, audit),
   };
+  const ceilings: CeilingOperations = {
+    start: () => startOfCeilingJob(services),
+    show: () => showCeilingJob(services),
+    count: (proposed, cursor) => countProposed(services, proposed, cursor, clock.now() + WALK_MS),
+  };
+  const approvals: ApprovalOperations = {
+    list: () => listApprovals(services),
+    show: (task) => showApproval(services, task),
+    approve: (task, revision, audit) => approve(recovery, task, revision, audit),
+    reject: (task, revision, audit) => reject(services, task, revision, audit),
+  };
+  const purge: PurgeOperation = (selection, cursor, dryRun) =>
+    purgeSelected(services, selection, cursor, clock.now() + WALK_MS, dryRun);
   const agentSecrets = createSecretBox(services.sealer, 'agent');
   const publicUrl = environment.SEALPOST_PUBLIC_URL;
   const guard = createGuard({ ownHosts: publicUrl ? [new URL(publicUrl).host] : [], ...seams.outbound });
@@ -94,6 +123,9 @@ export function createHandler(
     log,
     tasks: seams.tasks ?? tasks,
     push: seams.push ?? push,
+    ceilings,
+    approvals,
+    purge,
     agentSecrets,
     agents,
     dependencies,

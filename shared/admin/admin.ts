@@ -1,5 +1,7 @@
 import { createRegistryEditor } from '../registry/index.ts';
 import { agentOperations } from './agents.ts';
+import { approvalOperations } from './approvals.ts';
+import { ceilingOperations } from './ceilings.ts';
 import { clientOperations } from './clients.ts';
 import { dependencyOperations } from './dependencies.ts';
 import {
@@ -11,6 +13,7 @@ import {
 } from './operation.ts';
 import { profileOperations } from './profiles.ts';
 import { providerOperations } from './providers.ts';
+import { purgeOperations } from './purges.ts';
 import { pushOperations } from './push.ts';
 import { runOperations } from './runs.ts';
 import { settingsOperations } from './settings.ts';
@@ -34,10 +37,13 @@ export function createAdmin(parts: AdminParts): Admin {
   const operations = new Map<string, Operation>(
     Object.entries({
       ...agentOperations(own),
+      ...approvalOperations(own),
+      ...ceilingOperations(own),
       ...clientOperations(own),
       ...dependencyOperations(own),
       ...profileOperations(own),
       ...providerOperations(own),
+      ...purgeOperations(own),
       ...pushOperations(own),
       ...runOperations(own),
       ...settingsOperations(own),
@@ -64,5 +70,5 @@ export function createAdmin(parts: AdminParts): Admin {
 
 function isUnanswered(error: unknown): boolean {
   const tag = typeof error === 'object' && error !== null && 'tag' in error ? error.tag : undefined;
-  return tag === 'StoreUnavailable' || tag === 'KeyUnavailable';
+  return tag === 'StoreUnavailable' || tag === 'KeyUnavailable' || tag === 'RedactionUnavailable';
 }

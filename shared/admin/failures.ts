@@ -17,6 +17,7 @@ export type Subject =
   | 'agent'
   | 'profile or agent'
   | 'task'
+  | 'approval'
   | 'run'
   | 'dependency'
   | 'push config'

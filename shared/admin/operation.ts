@@ -4,8 +4,11 @@ import { check, type Deed, type Edit, type RegistryEditor, recordKey } from '../
 import type { Clock, Log, Random } from '../runtime/ports.ts';
 import type { Store } from '../storage/port.ts';
 import type { AgentOperations } from './agents.ts';
+import type { ApprovalOperations } from './approvals.ts';
+import type { CeilingOperations } from './ceilings.ts';
 import type { DependencyOperations } from './dependencies.ts';
 import type { AdminFailure, Subject } from './failures.ts';
+import type { PurgeOperation } from './purges.ts';
 import type { PushOperations } from './push.ts';
 import type { RunOperations } from './runs.ts';
 import type { TaskOperations } from './tasks.ts';
@@ -22,6 +25,9 @@ export interface AdminParts {
   readonly secrets: SecretBox;
   readonly tasks: TaskOperations;
   readonly push: PushOperations;
+  readonly ceilings: CeilingOperations;
+  readonly approvals: ApprovalOperations;
+  readonly purge: PurgeOperation;
   /** Seals what remote agents are called with. */
   readonly agentSecrets: SecretBox;
   readonly agents: AgentOperations;

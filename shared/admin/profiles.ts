@@ -2,7 +2,9 @@ import * as z from 'zod';
 import {
   agentsOf,
   check,
+  type Decision,
   type Deed,
+  type Edition,
   effectiveSettings,
   isRetainable,
   type NamesAgents,
@@ -15,7 +17,8 @@ import {
   type Settings,
 } from '../registry/index.ts';
 import type { Store } from '../storage/port.ts';
-import type { AdminFailure } from './failures.ts';
+import { dryRunning, isLowered, type Proposed, Tightening } from './ceilings.ts';
+import { type AdminFailure, describeFailure } from './failures.ts';
 import {
   anId,
   answerEdit,
@@ -30,9 +33,10 @@ import {
 } from './operation.ts';
 
 const aProfile = z.strictObject({ id: anId });
-const aFile = z.strictObject({ profile: z.unknown(), ifEdition });
+const aFile = z.strictObject({ profile: z.unknown(), ifEdition, ...dryRunning });
 
-export function profileOperations({ store, editor, log }: OperationParts): Operations {
+export function profileOperations(parts: OperationParts): Operations {
+  const { store, editor, log, ceilings } = parts;
   const setPublished = (id: string, deed: Deed, published: boolean) => {
     const edit = editor.edit<'profile', AdminFailure>('profile', id, deed, async (current) => {
       if (!current) return { kind: 'refuse', failure: notFound('profile', id) };
@@ -49,17 +53,31 @@ export function profileOperations({ store, editor, log }: OperationParts): Opera
       if (read.kind === 'invalid') return failed(read);
       const file = read.value;
       const around = await surroundings(store, file);
-      const edit = editor.edit<'profile', AdminFailure>('profile', file.id, deed, (current) => {
+      const decide = (current: Edition<Profile> | undefined): Decision<Profile, AdminFailure> => {
         if (input.ifEdition !== undefined && current?.edition !== input.ifEdition)
           return { kind: 'refuse', failure: { kind: 'conflict' } };
         const profile = { ...file, published: current?.value.published ?? false };
         const failure = profile.published ? unpublishable(profile, around) : undefined;
         return failure ? { kind: 'refuse', failure } : { kind: 'save', value: profile };
-      });
-      return answerEdit(edit, ({ value, edition }) => ({
+      };
+      if (input.dryRun) {
+        const decision = decide(await readRecord(store, 'profile', file.id));
+        if (decision.kind === 'refuse') return failed(decision.failure);
+        const counted = await ceilings.count({ profile: decision.value }, input.cursor);
+        return done({ dryRun: true, ...counted, warnings: warningsAbout(decision.value, around) });
+      }
+      const tightening = new Tightening(parts);
+      const edit = editor.edit<'profile', AdminFailure>('profile', file.id, deed, (current) =>
+        tightening.with(
+          decide(current),
+          current !== undefined && isLowered(current.value.answerLevel ?? 'full', file.answerLevel ?? 'full'),
+        ),
+      );
+      const answer = await answerEdit(edit, ({ value, edition }) => ({
         profile: { ...value, edition },
         warnings: warningsAbout(value, around),
       }));
+      return tightening.answer(answer);
     }),
 
     'profile.list': operation(z.strictObject({}), async () => {
@@ -85,14 +103,21 @@ export interface Surroundings {
   readonly missing: readonly { readonly provider: string; readonly agent: string }[];
 }
 
-export async function surroundings(store: Store, profile: Pick<Profile, 'providers'>): Promise<Surroundings> {
+/** `proposed`: as a change would leave settings or a provider. */
+export async function surroundings(
+  store: Store,
+  profile: Pick<Profile, 'providers'>,
+  proposed: Proposed = {},
+): Promise<Surroundings> {
   const [settings, ...chain] = await Promise.all([
     readRecord(store, 'settings', ''),
     ...profile.providers.map((id) => readRecord(store, 'provider', id)),
   ]);
-  const providers = chain.map((provider) => provider?.value);
+  const providers = chain.map((provider, i) =>
+    proposed.provider?.id === profile.providers[i] ? proposed.provider : provider?.value,
+  );
   return {
-    settings: effectiveSettings(settings?.value ?? {}),
+    settings: proposed.settings ?? effectiveSettings(settings?.value ?? {}),
     chain: providers,
     missing: await missingAgents(store, providers),
   };
@@ -171,14 +196,16 @@ function warningsAbout(profile: Profile, around: Surroundings): string[] {
 }
 
 /** Published profiles that a change leaves without a result to keep: messages to them are refused from then on. */
-export async function strandedProfiles(store: Store): Promise<string[]> {
+export async function strandedProfiles(store: Store, proposed: Proposed = {}): Promise<string[]> {
   const profiles = await readRecords(store, 'profile');
   const published = profiles.map(({ value }) => value).filter((profile) => profile.published);
   const stranded = await Promise.all(
     published.map(async (profile) => {
-      const failure = unpublishable(profile, await surroundings(store, profile));
+      const failure = unpublishable(profile, await surroundings(store, profile, proposed));
       return failure
-        ? [`profile "${profile.id}" is published and can no longer be called; see why by publishing it again`]
+        ? [
+            `profile "${profile.id}" is published and can no longer be called: ${describeFailure(failure).message}`,
+          ]
         : [];
     }),
   );

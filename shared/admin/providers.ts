@@ -11,6 +11,7 @@ import {
   readRecords,
   type SealedSecret,
 } from '../registry/index.ts';
+import { dryRunning, isLowered, Tightening } from './ceilings.ts';
 import type { AdminFailure } from './failures.ts';
 import {
   answerEdit,
@@ -23,9 +24,10 @@ import {
 } from './operation.ts';
 import { missingAgents, strandedProfiles } from './profiles.ts';
 
-const aFile = z.strictObject({ provider: z.unknown(), ifEdition });
+const aFile = z.strictObject({ provider: z.unknown(), ifEdition, ...dryRunning });
 
-export function providerOperations({ store, secrets, editor, log }: OperationParts): Operations {
+export function providerOperations(parts: OperationParts): Operations {
+  const { store, secrets, editor, log, ceilings } = parts;
   return {
     'provider.put': operation(aFile, async (input, deed) => {
       const read = check(providerInput, input.provider);
@@ -37,16 +39,28 @@ export function providerOperations({ store, secrets, editor, log }: OperationPar
         const message = `${field}: there is no remote agent "${missing.agent}"`;
         return failed({ kind: 'refused', field, message });
       }
+      if (input.dryRun) {
+        // Its key counts for nothing here.
+        const { apiKey: _, ...provider } = { apiKey: undefined, ...file };
+        const proposed = { provider: provider as Provider };
+        const counted = await ceilings.count(proposed, input.cursor);
+        return done({ dryRun: true, ...counted, warnings: await strandedProfiles(store, proposed) });
+      }
       const given = 'apiKey' in file && file.apiKey !== MASK ? file.apiKey : undefined;
       const sealed = given === undefined ? undefined : await secrets.seal(file.id, given);
+      const tightening = new Tightening(parts);
       const edit = editor.edit<'provider', AdminFailure>('provider', file.id, deed, (current) =>
         input.ifEdition !== undefined && current?.edition !== input.ifEdition
           ? { kind: 'refuse', failure: { kind: 'conflict' } }
-          : withSecret(file, sealed, current?.value),
+          : tightening.with(
+              withSecret(file, sealed, current?.value),
+              current !== undefined &&
+                isLowered(current.value.answerLevel ?? 'full', file.answerLevel ?? 'full'),
+            ),
       );
       const answer = await answerEdit(edit, (saved) => ({ provider: showProvider(saved) }));
       if (answer.kind === 'failed') return answer;
-      return done({ ...answer.result, warnings: await strandedProfiles(store) });
+      return tightening.answer(done({ ...answer.result, warnings: await strandedProfiles(store) }));
     }),
 
     'provider.list': operation(z.strictObject({}), async () => {

@@ -1,19 +1,23 @@
 import * as z from 'zod';
 import {
+  type AnswerLevel,
   check,
   effectiveSettings,
   readRecord,
+  resolveLevel,
   type Settings,
   type SettingsInput,
   settingsInput,
 } from '../registry/index.ts';
+import { dryRunning, isLowered, Tightening } from './ceilings.ts';
 import type { AdminFailure } from './failures.ts';
 import { answerEdit, done, failed, type OperationParts, type Operations, operation } from './operation.ts';
 import { strandedProfiles } from './profiles.ts';
 
-const changes = z.strictObject({ settings: z.unknown() });
+const changes = z.strictObject({ settings: z.unknown(), ...dryRunning });
 
-export function settingsOperations({ store, editor }: OperationParts): Operations {
+export function settingsOperations(parts: OperationParts): Operations {
+  const { store, editor, ceilings } = parts;
   return {
     'settings.show': operation(z.strictObject({}), async () => {
       const set = (await readRecord(store, 'settings', ''))?.value ?? {};
@@ -31,15 +35,28 @@ export function settingsOperations({ store, editor }: OperationParts): Operation
           field: 'defaultProfile',
           message: `defaultProfile: there is no profile "${patch.defaultProfile}"`,
         });
-      const edit = editor.edit<'settings', AdminFailure>('settings', '', deed, (current) => ({
-        kind: 'save',
-        value: merge(current?.value ?? {}, patch),
-      }));
+      if (input.dryRun) {
+        const current = (await readRecord(store, 'settings', ''))?.value ?? {};
+        const proposed = { settings: effectiveSettings(merge(current, patch)) };
+        const counted = await ceilings.count(proposed, input.cursor);
+        return done({ dryRun: true, ...counted, warnings: await strandedProfiles(store, proposed) });
+      }
+      const tightening = new Tightening(parts);
+      const edit = editor.edit<'settings', AdminFailure>('settings', '', deed, (current) => {
+        const value = merge(current?.value ?? {}, patch);
+        const lowers = isLowered(levelOf(current?.value ?? {}), levelOf(value));
+        return tightening.with({ kind: 'save', value }, lowers);
+      });
       const answer = await answerEdit(edit, ({ value, changed }) => ({ ...showSettings(value), changed }));
       if (answer.kind === 'failed') return answer;
-      return done({ ...answer.result, warnings: await strandedProfiles(store) });
+      return tightening.answer(done({ ...answer.result, warnings: await strandedProfiles(store) }));
     }),
   };
+}
+
+/** What the global setting comes to by itself: `metadata` keeps a full answer (design §7). */
+function levelOf(set: Partial<Settings>): AnswerLevel {
+  return resolveLevel(effectiveSettings(set).answerLevel);
 }
 
 function showSettings(set: Partial<Settings>): object {

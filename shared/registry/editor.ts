@@ -7,7 +7,8 @@ import { readRecord } from './registry.ts';
 
 /** What a change makes of the record as it stands; it is asked again whenever another edit came first. */
 export type Decision<T, F> =
-  | { readonly kind: 'save'; readonly value: T }
+  /** `with`: what is to be written in the same transaction. */
+  | { readonly kind: 'save'; readonly value: T; readonly with?: readonly Action[] }
   | { readonly kind: 'refuse'; readonly failure: F };
 
 export type Edit<T, F> =
@@ -78,7 +79,7 @@ export function createRegistryEditor(parts: EditorParts): RegistryEditor {
           when: current ? [{ attribute: 'edition', is: '=', value: current.edition }] : ABSENT,
         };
         const audit = auditEntry(parts, deed, { kind, id: key.sk, changed, edition: next.edition });
-        const outcome = await store.transact([save, audit], random.uuid());
+        const outcome = await store.transact([save, audit, ...(decision.with ?? [])], random.uuid());
         if (outcome.kind === 'done') return { kind: 'saved', changed, ...next };
         await clock.sleep(random.fraction() * BACKOFF_MS * attempt);
       }

@@ -5,7 +5,7 @@ export type { AuditFacts, Deed } from './audit.ts';
 export { auditEntry, auditEntryOfMinute, GATEWAY_ACTOR } from './audit.ts';
 export type { Decision, Edit, EditorParts, RegistryEditor, Removal } from './editor.ts';
 export { createRegistryEditor } from './editor.ts';
-export { distinct, whole } from './fields.ts';
+export { distinct, line, whole } from './fields.ts';
 export type { Checked, InvalidInput } from './input.ts';
 export { check } from './input.ts';
 export { answerLevels, isRetainable, resolveLevel, tighter } from './levels.ts';

@@ -7,7 +7,7 @@ import { createSealer } from '../../shared/sealing/index.ts';
 import type { Store } from '../../shared/storage/index.ts';
 import { testKeyring } from '../registry/fixed-surroundings.ts';
 import { type StoreRig, startStore } from '../storage/rig.ts';
-import { clientRoleMadeUp } from './installation.ts';
+import { clientRoleMadeUp, privacyMadeUp } from './installation.ts';
 
 const actor = 'arn:aws:iam::111122223333:user/ada';
 const secrets = createSecretBox(createSealer({ keyring: testKeyring(), random: systemRandom }));
@@ -37,6 +37,7 @@ const adminOn = (store: Store) =>
     agentSecrets: secrets,
     clientRole: true,
     ...clientRoleMadeUp(store),
+    ...privacyMadeUp(store),
   });
 const run = async (operation: string, input: object, store = rig.store) => {
   const answer = await adminOn(store).execute(operation, input, actor);

@@ -66,6 +66,7 @@ export function createInstallation(change: Partial<AdminParts> = {}) {
     agentSecrets,
     clientRole: true,
     ...clientRoleMadeUp(store),
+    ...privacyMadeUp(store),
     ...change,
   });
   const answers: unknown[] = [];
@@ -134,6 +135,41 @@ export function clientRoleMadeUp(
       show: async (id, _actor, waitMs) => (id === 'run1' ? { id, waitMs } : undefined),
       reply: async (id) => (id === 'run1' ? 'accepted' : 'unknown'),
       cancel: async (id) => (id === 'run1' ? 'canceled' : 'unknown'),
+    },
+  };
+}
+
+/** Tightening, approvals and purges made up: names say what becomes of them. */
+export function privacyMadeUp(
+  store: Pick<Store, 'transact'>,
+): Pick<AdminParts, 'ceilings' | 'approvals' | 'purge'> {
+  const decide: AdminParts['approvals']['approve'] = async (task, revision, audit) => {
+    if (task !== 'waits') return 'not-waiting';
+    if (revision !== undefined && revision !== 2) return 'stale';
+    await store.transact([audit], 'token');
+    return 'decided';
+  };
+  const next = { shard: 1, after: { pk: 'T#t2', sk: 'H', ds: 'due#1', da: '1' } };
+  return {
+    ceilings: {
+      start: () => ({
+        kind: 'put',
+        table: 'registry',
+        item: { pk: 'job', sk: 'ceiling', v: 1 },
+      }),
+      show: async () => ({ state: 'done', pass: 2, total: 5, looked: 5, lowered: 2 }),
+      count: async (_proposed, cursor) =>
+        cursor ? { looked: 1, touched: 0 } : { looked: 4, touched: 2, next },
+    },
+    approvals: {
+      list: async () => [{ task: 'waits', revision: 2 }],
+      show: async (task) => (task === 'waits' ? { task, revision: 2, artifacts: [] } : undefined),
+      approve: decide,
+      reject: decide,
+    },
+    purge: async ({ task }, cursor) => {
+      if (task !== undefined) return task === 'known' ? { looked: 1, purged: 1 } : { looked: 0, purged: 0 };
+      return cursor ? { looked: 1, purged: 1 } : { looked: 4, purged: 2, next };
     },
   };
 }
