@@ -98,8 +98,9 @@ function readingOf(guard: Guard, agent: CardSource, fetched: FetchedCard): CardR
       ({ protocolBinding, protocolVersion }) =>
         `${printable(protocolBinding) || '?'} ${printable(protocolVersion) || '?'}`,
     );
-    const what = offered.length > 0 ? `it offers ${offered.slice(0, 8).join(', ')}` : 'it offers none';
-    return unusable(`the card has no compatible interface: JSONRPC of version 1.0 is needed, and ${what}`);
+    return unusable(
+      `the card has no compatible interface: JSONRPC of version 1.0 is needed, and it offers ${offered.slice(0, 8).join(', ')}`,
+    );
   }
   if (choice.kind === 'origin-refused')
     return unusable(
