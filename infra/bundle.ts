@@ -10,9 +10,12 @@ export const functionNames = [
   'projector',
   'projection-retry',
   'sweeper',
+  'ceiling',
   'dead-letter',
   'delivery',
   'outbox-dead-letter',
+  'callback',
+  'reconciler',
   'admin',
 ] as const;
 export type FunctionName = (typeof functionNames)[number];
@@ -38,6 +41,7 @@ const KILOBYTE = 1024;
 export function sizeLimit(name: FunctionName): number | undefined {
   switch (name) {
     case 'rpc':
+    case 'callback':
     case 'projector':
       return 600 * KILOBYTE;
     case 'executor':
@@ -77,6 +81,9 @@ function bundle(name: FunctionName, entry: string, directory: string): Bundle {
     mainFields: ['module', 'main'],
     // What undici's own bundle in Node defines: without it an experimental parser comes along that is never used.
     define: { esbuildDetection: 'true' },
+    // Its parser for machines without vector instructions, 72 KB, which is loaded where the other one does not compile;
+    // Node 24 compiles it on each of Lambda's.
+    external: ['*/llhttp/llhttp-wasm.js'],
     alias: { '@aws-sdk/credential-provider-node': resolve(import.meta.dirname, 'lambda-credentials.ts') },
     // CommonJS packages inside an ES module still ask for Node's own modules with `require`.
     banner: {

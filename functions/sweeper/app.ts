@@ -1,4 +1,5 @@
 import middy from '@middy/core';
+import { countApprovals } from '../../shared/ceilings/approvals.ts';
 import { sweepDependencies } from '../../shared/delegation/wake.ts';
 import { sweepOutbox } from '../../shared/push/sweep.ts';
 import { sweep } from '../../shared/runs/recover.ts';
@@ -28,6 +29,7 @@ export function createHandler(variables: Readonly<Record<string, string | undefi
     services.metrics.count('DueQueued', swept.queued);
     services.metrics.count('DueEnded', swept.ended);
     services.metrics.count('DuePurged', swept.purged);
+    services.metrics.count('ApprovalsWaiting', await countApprovals(services));
     if (roles.server) await sweepOutbox(services, until);
     if (roles.client) await sweepDependencies(services, until);
     state.flush();

@@ -10,7 +10,7 @@ import {
 } from 'aws-cdk-lib/aws-cloudwatch';
 import type { IKey } from 'aws-cdk-lib/aws-kms';
 import { Construct } from 'constructs';
-import { tables as definitions, type TableName } from '../../shared/storage/tables.ts';
+import type { Roles } from '../../shared/runtime/roles.ts';
 import type { Alarms } from './alarms.ts';
 import type { GatewayFunction } from './gateway-function.ts';
 import type { HttpApi } from './http-api.ts';
@@ -20,6 +20,8 @@ import type { FailureQueue, WorkQueue } from './work-queue.ts';
 export interface DashboardProps {
   readonly alarms: Alarms;
   readonly api: HttpApi;
+  /** Of a role that is off nothing is shown. */
+  readonly roles: Roles;
   readonly functions: readonly GatewayFunction[];
   readonly projector: GatewayFunction;
   readonly queues: readonly WorkQueue[];
@@ -37,7 +39,8 @@ const most = { period, statistic: 'Maximum' };
 export class Dashboard extends Construct {
   constructor(scope: Construct, id: string, props: DashboardProps) {
     super(scope, id);
-    const { api, functions, queues, tables } = props;
+    const { api, roles, functions, queues, tables } = props;
+    const names = tables.inUse;
     /** Our own metrics, whatever their dimensions. */
     const search = (what: string, statistic: string) =>
       new MathExpression({
@@ -67,20 +70,22 @@ export class Dashboard extends Construct {
           graph('Durations', [search('Unit=Milliseconds', 'p90')], 12),
         ],
         [
-          graph('Push: attempts by class', [search('MetricName=PushAttempt', 'Sum')], 6),
-          graph('Push: jobs ended', [search('MetricName=PushJobEnded', 'Sum')], 6),
+          graph('Approvals: results that wait', [search('MetricName=ApprovalsWaiting', 'Maximum')], 6),
+          graph('Purges', [search('MetricName=TaskPurged', 'Sum')], 6),
+          graph('Tightening: tasks looked at', [search('MetricName=CeilingLooked', 'Sum')], 6),
           graph(
-            'Push: paused, stopped, refused, dead letters',
-            [search('MetricName=(PushHalted OR GuardRefused OR PushDeadLettered)', 'Sum')],
+            'Faults: tightening, sweep, execution, projection',
+            [
+              search(
+                'MetricName=(CeilingFailed OR SweepFailed OR ExecutionFault OR ProjectionFailed)',
+                'Sum',
+              ),
+            ],
             6,
-          ),
-          graph(
-            'Push: due jobs, age of the oldest (ms, right)',
-            [search('MetricName=PushJobsDue', 'Maximum')],
-            6,
-            [search('MetricName=PushOldestDue', 'Maximum')],
           ),
         ],
+        ...(roles.server ? [push(search)] : []),
+        ...(roles.client ? [remoteAgents(search)] : []),
         [
           graph(
             'Messages waiting',
@@ -160,7 +165,40 @@ export class Dashboard extends Construct {
   }
 }
 
-const names = Object.keys(definitions) as TableName[];
+type Search = (what: string, statistic: string) => IMetric;
+
+function push(search: Search): IWidget[] {
+  return [
+    graph('Push: attempts by class', [search('MetricName=PushAttempt', 'Sum')], 6),
+    graph('Push: jobs ended', [search('MetricName=PushJobEnded', 'Sum')], 6),
+    graph(
+      'Push: paused, stopped, refused, dead letters',
+      [search('MetricName=(PushHalted OR GuardRefused OR PushDeadLettered)', 'Sum')],
+      6,
+    ),
+    graph('Push: due jobs, age of the oldest (ms, right)', [search('MetricName=PushJobsDue', 'Maximum')], 6, [
+      search('MetricName=PushOldestDue', 'Maximum'),
+    ]),
+  ];
+}
+
+function remoteAgents(search: Search): IWidget[] {
+  return [
+    graph('Remote agents: dependencies ended', [search('MetricName=DependencyEnded', 'Sum')], 6),
+    graph(
+      'Remote agents: answers, failures by kind',
+      [search('MetricName=(RemoteAnswered OR RemoteFailure OR ReconcileFailed)', 'Sum')],
+      6,
+    ),
+    graph(
+      'Remote agents: callbacks taken and refused, signals waiting (right)',
+      [search('MetricName=(CallbackAccepted OR CallbackRefused)', 'Sum')],
+      6,
+      [search('MetricName=SignalsWaiting', 'Maximum')],
+    ),
+    graph('Remote agents: lag of reconciliation, ms', [search('MetricName=ReconcileLag', 'Maximum')], 6),
+  ];
+}
 
 function graph(title: string, left: IMetric[], width = 8, right: IMetric[] = []): IWidget {
   return new GraphWidget({ title, left, right, width, height: 6, leftYAxis: { min: 0 } });

@@ -34,6 +34,8 @@ export interface GatewayFunctionProps {
   readonly timeout: Duration;
   /** Concurrency set aside for it and its upper bound; absent: it takes from what the account has left. */
   readonly reserved?: number;
+  /** Whether it is woken more often than it may run at once: then throttles are no alarm. */
+  readonly mayBeThrottled?: true;
   /** Errors within five minutes that raise its alarm, default 1. */
   readonly errors?: number;
 }
@@ -82,7 +84,8 @@ export class GatewayFunction extends Construct {
     Validations.of(this.role).acknowledge({
       id: 'AwsSolutions-IAM5[Resource::*]',
       reason:
-        'xray:PutTraceSegments and xray:PutTelemetryRecords know no resource; dynamodb:ListStreams neither.',
+        'xray:PutTraceSegments and xray:PutTelemetryRecords know no resource; dynamodb:ListStreams and ' +
+        'comprehend:DetectPiiEntities neither.',
     });
 
     const perFiveMinutes = { period: Duration.minutes(5), statistic: 'Sum' };
@@ -90,7 +93,7 @@ export class GatewayFunction extends Construct {
       description: `${props.name} fails`,
       threshold: props.errors ?? 1,
     });
-    if (props.reserved !== undefined) {
+    if (props.reserved !== undefined && !props.mayBeThrottled) {
       foundation.alarms.watch(this, 'Throttles', this.function.metricThrottles(perFiveMinutes), {
         description: `${props.name} wants more concurrency than it has`,
         threshold: 10,
@@ -106,6 +109,11 @@ export class GatewayFunction extends Construct {
 
   tell(variable: keyof Environment, value: string): void {
     this.function.addEnvironment(variable, value);
+  }
+
+  /** Amazon Comprehend, for profiles whose redaction asks for it (design §7). */
+  allowRedaction(): void {
+    this.allow(new PolicyStatement({ actions: ['comprehend:DetectPiiEntities'], resources: ['*'] }));
   }
 
   /** Lambdas that an administrator named; names and patterns mean functions of this account and Region. */

@@ -17,6 +17,7 @@ import { LogGroup } from 'aws-cdk-lib/aws-logs';
 import { CfnWebACLAssociation } from 'aws-cdk-lib/aws-wafv2';
 import { Construct } from 'constructs';
 import { type A2AFailure, toRpcError, toWireError } from '../../shared/protocol/errors.ts';
+import type { Roles } from '../../shared/runtime/roles.ts';
 import { type Route, routes } from '../../shared/runtime/routes.ts';
 import { apiLogRole } from './api-log-role.ts';
 import { CustomDomain } from './custom-domain.ts';
@@ -96,20 +97,22 @@ export class HttpApi extends Construct {
     );
   }
 
-  /** Puts the function behind each route that names it. */
-  serve(served: GatewayFunction): void {
+  /** Puts the function behind each route that names it; it answers in streaming form, or with a whole proxy result. */
+  serve(served: GatewayFunction, form: 'streamed' | 'whole'): void {
     const own = (routes as readonly Route[]).filter((route) => route.function === served.name);
     if (own.length === 0) throw new Error(`no route names ${served.name}`);
-    for (const route of own) this.#route(route, served);
+    for (const route of own) this.#route(route, served, form);
   }
 
-  output(): void {
+  output(roles: Roles): void {
     const stack = Stack.of(this);
-    new CfnOutput(stack, 'Url', { value: this.url, description: 'A2A JSON-RPC endpoint' });
-    new CfnOutput(stack, 'CardUrl', {
-      value: `${this.url}/.well-known/agent-card.json`,
-      description: 'Public agent card',
-    });
+    if (roles.server) {
+      new CfnOutput(stack, 'Url', { value: this.url, description: 'A2A JSON-RPC endpoint' });
+      new CfnOutput(stack, 'CardUrl', {
+        value: `${this.url}/.well-known/agent-card.json`,
+        description: 'Public agent card',
+      });
+    }
     new CfnOutput(stack, 'AdminUrl', {
       value: `${this.url}/admin`,
       description: 'For npm run admin, signed with IAM',
@@ -122,19 +125,15 @@ export class HttpApi extends Construct {
     }
   }
 
-  #route(route: Route, served: GatewayFunction): void {
+  #route(route: Route, served: GatewayFunction, form: 'streamed' | 'whole'): void {
     const admin = route.access === 'administrator';
     const resource = this.api.root.resourceForPath(route.path);
     const method = resource.addMethod(
       route.method,
       new LambdaIntegration(served.function, {
         allowTestInvoke: false,
-        ...(admin
-          ? { timeout: BUFFERED }
-          : {
-              responseTransferMode: ResponseTransferMode.STREAM,
-              timeout: served.timeout.toSeconds() < STREAMED.toSeconds() ? served.timeout : STREAMED,
-            }),
+        ...(form === 'streamed' ? { responseTransferMode: ResponseTransferMode.STREAM } : {}),
+        timeout: shorter(served.timeout, form === 'streamed' ? STREAMED : BUFFERED),
       }),
       { authorizationType: admin ? AuthorizationType.IAM : AuthorizationType.NONE },
     );
@@ -188,6 +187,10 @@ export class HttpApi extends Construct {
   }
 }
 
+function shorter(one: Duration, other: Duration): Duration {
+  return one.toSeconds() < other.toSeconds() ? one : other;
+}
+
 /** No header, no query, no path parameter, no body. */
 const ACCESS_LOG = JSON.stringify({
   requestId: '$context.requestId',
@@ -209,9 +212,12 @@ const ACCESS_LOG = JSON.stringify({
 function acknowledgeCallers(method: Method, admin: boolean, served: string): void {
   const reason = admin
     ? 'Administrators are IAM principals of the account and sign their calls.'
-    : served === 'rpc'
-      ? 'Clients prove themselves with a bearer token that the function checks against its hash (P11).'
-      : 'Agent cards and the key set that verifies them are public by protocol.';
+    : (REASONS[served] ?? 'Agent cards and the key set that verifies them are public by protocol.');
   Validations.of(method).acknowledge({ id: 'AwsSolutions-COG4', reason });
   if (!admin) Validations.of(method).acknowledge({ id: 'AwsSolutions-APIG4', reason });
 }
+
+const REASONS: Readonly<Record<string, string>> = {
+  rpc: 'Clients prove themselves with a bearer token that the function checks against its hash (P11).',
+  callback: 'Remote agents prove themselves with a bearer that the function checks against its hash (P8).',
+};

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { parseRoles } from '../../shared/runtime/roles.ts';
 
 /**
  * What a deployment may choose, each as `-c <name>=<value>` on the command line or under `context` in `cdk.json`. All
@@ -12,6 +13,7 @@ import * as z from 'zod';
  * | `hostedZoneId`, `hostedZoneName` | Route 53 zone that gets the domain's alias record | none, set it yourself |
  * | `functionProviders` | Lambda functions that providers may invoke: names, patterns (`agents-*`) or ARNs | none |
  * | `bedrockModels` | models that providers may invoke: model ids, inference profile ids (`eu.…`) or ARNs | none |
+ * | `roles` | which roles the gateway has: `server`, `client` or both | `server,client` |
  * | `signCards` | `false`: cards are not signed, and no signing key is made | `true` |
  * | `alarmTopicArn` | SNS topic that is told of alarms | none |
  * | `alarmEmail` | address that is told of alarms, by a topic of the stack's own | none |
@@ -19,6 +21,8 @@ import * as z from 'zod';
  * | `requestsPerSecond`, `requestBurst` | throttle of the whole API; quotas per client are settings | 100, 200 |
  * | `executorConcurrency` | runs executed at once, 2 to 1000 | 50 |
  * | `deliveryConcurrency` | webhooks called at once, 2 to 1000 | 50 |
+ * | `callbackConcurrency` | callbacks of remote agents taken at once, 2 to 1000 | 50 |
+ * | `reconcilerConcurrency` | remote agents called at once, 2 to 1000 | 20 |
  * | `reserveConcurrency` | `false`: reserves none, for accounts whose limit leaves no room for it | `true` |
  * | `apiLogRole` | `false`: leaves the account's API Gateway logging role alone, where one is set already | `true` |
  * | `logDays` | how long logs are kept: 1, 3, 5, 7, 14, 30, 60, 90, 180 or 365 days | 30 |
@@ -35,6 +39,14 @@ const flag = z.union([
   z.boolean(),
   z.enum(['true', 'false', 'on', 'off']).transform((value) => value === 'true' || value === 'on'),
 ]);
+/** `-c roles=client`; in `cdk.json` a list too. */
+const roles = z
+  .union([z.array(text).transform((named) => named.join(',')), text])
+  .transform((named, context) => {
+    const read = parseRoles(named);
+    if (read === undefined) context.addIssue({ code: 'custom', message: 'must be server, client or both' });
+    return read ?? z.NEVER;
+  });
 const whole = (least: number, most: number) => z.coerce.number().int().min(least).max(most);
 
 const schema = z
@@ -50,6 +62,7 @@ const schema = z
     hostedZoneName: text.optional(),
     functionProviders: list.default([]),
     bedrockModels: list.default([]),
+    roles: roles.default({ server: true, client: true }),
     signCards: flag.default(true),
     alarmTopicArn: arn.optional(),
     alarmEmail: z.email().optional(),
@@ -58,6 +71,8 @@ const schema = z
     requestBurst: whole(1, 100_000).default(200),
     executorConcurrency: whole(2, 1_000).default(50),
     deliveryConcurrency: whole(2, 1_000).default(50),
+    callbackConcurrency: whole(2, 1_000).default(50),
+    reconcilerConcurrency: whole(2, 1_000).default(20),
     reserveConcurrency: flag.default(true),
     apiLogRole: flag.default(true),
     logDays: z.coerce

@@ -3,7 +3,7 @@ import { PolicyStatement } from 'aws-cdk-lib/aws-iam';
 import { EventSourceMapping, FilterCriteria, FilterRule, StartingPosition } from 'aws-cdk-lib/aws-lambda';
 import { Construct } from 'constructs';
 import { keys } from '../../shared/storage/keys.ts';
-import { PROJECT, READ } from './access.ts';
+import { DEPENDENCIES, PROJECT, READ } from './access.ts';
 import { MINUTE } from './alarms.ts';
 import { type Foundation, GatewayFunction } from './gateway-function.ts';
 import type { Tables } from './tables.ts';
@@ -27,7 +27,12 @@ export class Projection extends Construct {
     scope: Construct,
     id: string,
     foundation: Foundation,
-    parts: { readonly tables: Tables; readonly runQueue: WorkQueue; readonly outboxQueue: WorkQueue },
+    parts: {
+      readonly tables: Tables;
+      readonly runQueue: WorkQueue;
+      readonly outboxQueue: WorkQueue | undefined;
+      readonly inboxQueue: WorkQueue | undefined;
+    },
   ) {
     super(scope, id);
     const { alarms } = foundation;
@@ -60,7 +65,10 @@ export class Projection extends Construct {
       // The jobs of a revision are part of the transaction that publishes it (P3).
       parts.tables.allow(user, 'outbox', ['PutItem']);
       parts.runQueue.sentBy(user, 'SEALPOST_RUN_QUEUE');
-      parts.outboxQueue.sentBy(user, 'SEALPOST_OUTBOX_QUEUE');
+      parts.outboxQueue?.sentBy(user, 'SEALPOST_OUTBOX_QUEUE');
+      // What a run waits for is sent, and canceled, by whoever is woken for it.
+      parts.tables.allow(user, 'delegation', ['Query'], { partitions: DEPENDENCIES });
+      parts.inboxQueue?.sentBy(user, 'SEALPOST_INBOX_QUEUE');
     }
     this.queue.sentBy(this.projector, 'SEALPOST_PROJECTION_QUEUE');
     this.queue.consumedBy(this.retry, { batch: 10, concurrency: 5 });

@@ -1,9 +1,10 @@
 import { Duration } from 'aws-cdk-lib';
-import { MathExpression, Metric } from 'aws-cdk-lib/aws-cloudwatch';
+import { MathExpression, type Metric } from 'aws-cdk-lib/aws-cloudwatch';
 import { Construct } from 'constructs';
 import { AUDIT, CLIENT_READ, dataKeyItems, GET, REGISTRY_READ } from './access.ts';
 import { type Foundation, GatewayFunction } from './gateway-function.ts';
 import type { HttpApi } from './http-api.ts';
+import { overall, ownMetric } from './own-metrics.ts';
 import type { SealingKeys } from './sealing-keys.ts';
 import type { Tables } from './tables.ts';
 import { WorkQueue } from './work-queue.ts';
@@ -62,6 +63,7 @@ export class Push extends Construct {
     });
     tables.allow(this.delivery, 'registry', ['PutItem'], { partitions: AUDIT });
     keys.allow(this.delivery, { open: ['content', 'push'] });
+    this.delivery.allowRedaction();
 
     this.deadLetter = new GatewayFunction(this, 'OutboxDeadLetter', foundation, {
       name: 'outbox-dead-letter',
@@ -78,39 +80,27 @@ export class Push extends Construct {
 
   /** What our own code counts; CloudWatch sees of a webhook only what the code says. */
   #watch({ alarms, metricsNamespace }: Foundation): void {
-    const measured = (
-      metricName: string,
-      functionName: string,
-      statistic: 'Sum' | 'Maximum' | 'SampleCount',
-      dimensions: Readonly<Record<string, string>> = {},
-    ) =>
-      new Metric({
-        namespace: metricsNamespace,
-        metricName,
-        dimensionsMap: { service: 'sealpost', function: functionName, ...dimensions },
-        statistic,
-        period: Duration.minutes(5),
-      });
-    const halted = (state: string, reason: string) =>
-      measured('PushHalted', 'delivery', 'Sum', { state, reason });
+    const delivery = (name: string, statistic: 'Sum' | 'SampleCount', dimensions = {}) =>
+      ownMetric(metricsNamespace, name, 'delivery', statistic, dimensions);
+    const halted = (state: string, reason: string) => delivery('PushHalted', 'Sum', { state, reason });
 
-    alarms.watch(this, 'Due', measured('PushJobsDue', 'sweeper', 'Maximum'), {
+    alarms.watch(this, 'Due', ownMetric(metricsNamespace, 'PushJobsDue', 'sweeper', 'Maximum'), {
       description: 'push: many jobs are due that nobody delivers',
       threshold: 1_000,
       periods: 3,
     });
-    alarms.watch(this, 'Oldest', measured('PushOldestDue', 'sweeper', 'Maximum'), {
+    alarms.watch(this, 'Oldest', ownMetric(metricsNamespace, 'PushOldestDue', 'sweeper', 'Maximum'), {
       // Eight attempts of one event take less than four hours.
       description: 'push: a job waits for longer than retries take',
       threshold: Duration.hours(6).toMilliseconds(),
       periods: 3,
     });
-    alarms.watch(this, 'Undelivered', undelivered(measured), {
+    alarms.watch(this, 'Undelivered', undelivered(delivery), {
       description: 'push: less than half of the attempts deliver',
       threshold: 50,
       periods: 3,
     });
-    alarms.watch(this, 'Exhausted', measured('PushJobEnded', 'delivery', 'Sum', { state: 'exhausted' }), {
+    alarms.watch(this, 'Exhausted', delivery('PushJobEnded', 'Sum', { state: 'exhausted' }), {
       description: 'push: an event was given up after its last attempt; see `admin push show`',
       threshold: 1,
     });
@@ -126,11 +116,13 @@ export class Push extends Construct {
       description: 'push: SECURITY: the guard refused the address of a registered webhook, and stopped it',
       threshold: 1,
     });
-    alarms.watch(this, 'RefusedUrls', allRefusals(metricsNamespace), {
+    // At registration as at delivery.
+    alarms.watch(this, 'RefusedUrls', overall(metricsNamespace, 'GuardRefused', 'refusals of the guard'), {
       description: 'push: the guard refuses many URLs; the audit names client and rule',
       threshold: 20,
     });
-    alarms.watch(this, 'DeadLettered', measured('PushDeadLettered', 'outbox-dead-letter', 'Sum'), {
+    const deadLettered = ownMetric(metricsNamespace, 'PushDeadLettered', 'outbox-dead-letter', 'Sum');
+    alarms.watch(this, 'DeadLettered', deadLettered, {
       description: 'push: deliveries fail again and again by a fault of the gateway',
       threshold: 1,
     });
@@ -139,30 +131,15 @@ export class Push extends Construct {
 
 /** Percent of at least 20 attempts; each attempt measures its duration, whatever became of it. */
 function undelivered(
-  measured: (
-    name: string,
-    functionName: string,
-    statistic: 'Sum' | 'SampleCount',
-    dimensions?: Readonly<Record<string, string>>,
-  ) => Metric,
+  delivery: (name: string, statistic: 'Sum' | 'SampleCount', dimensions?: Record<string, string>) => Metric,
 ): MathExpression {
   return new MathExpression({
     expression: 'IF(attempts >= 20, 100 * (attempts - FILL(delivered, 0)) / attempts, 0)',
     usingMetrics: {
-      attempts: measured('PushDuration', 'delivery', 'SampleCount'),
-      delivered: measured('PushAttempt', 'delivery', 'Sum', { class: '2xx' }),
+      attempts: delivery('PushDuration', 'SampleCount'),
+      delivered: delivery('PushAttempt', 'Sum', { class: '2xx' }),
     },
     label: 'attempts that do not deliver, percent',
-    period: Duration.minutes(5),
-  });
-}
-
-/** Over all rules, at registration as at delivery: one dimension each, which only a query adds up. */
-function allRefusals(namespace: string): MathExpression {
-  return new MathExpression({
-    expression: `SELECT SUM(GuardRefused) FROM "${namespace}"`,
-    usingMetrics: {},
-    label: 'refusals of the guard',
     period: Duration.minutes(5),
   });
 }

@@ -1,7 +1,18 @@
 import { Duration } from 'aws-cdk-lib';
 import { Construct } from 'constructs';
-import { dataKeyItems, PROJECT, READ, REGISTRY_READ, TASK_WRITE } from './access.ts';
+import {
+  AGENT_READ,
+  allowEnding,
+  allowPurging,
+  allowRewriting,
+  dataKeyItems,
+  PROJECT,
+  READ,
+  REGISTRY_READ,
+  TASK_WRITE,
+} from './access.ts';
 import { type Foundation, GatewayFunction } from './gateway-function.ts';
+import { ownMetric } from './own-metrics.ts';
 import type { SealingKeys } from './sealing-keys.ts';
 import type { Tables } from './tables.ts';
 import { WorkQueue } from './work-queue.ts';
@@ -25,7 +36,7 @@ export class Runs extends Construct {
     parts: { readonly tables: Tables; readonly keys: SealingKeys },
   ) {
     super(scope, id);
-    const { parameters, alarms } = foundation;
+    const { parameters, alarms, metricsNamespace } = foundation;
     const { tables, keys } = parts;
     this.queue = new WorkQueue(this, 'RunQueue', {
       name: 'runs',
@@ -49,11 +60,22 @@ export class Runs extends Construct {
     tables.allow(this.executor, 'state', TASK_WRITE);
     tables.allow(this.executor, 'view', PROJECT, { indexes: ['context'] });
     tables.allow(this.executor, 'outbox', ['PutItem']);
+    // A run that hands steps on: dependencies with the addresses to call back, in the transaction that suspends it.
+    tables.allow(this.executor, 'delegation', ['Query', 'PutItem', 'UpdateItem']);
+    allowEnding(tables, this.executor);
+    allowRewriting(tables, this.executor);
     tables.allow(this.executor, 'registry', READ, {
-      partitions: [...REGISTRY_READ, ...dataKeyItems(['content', 'secret'])],
+      partitions: [
+        ...REGISTRY_READ,
+        ...(parameters.roles.client ? AGENT_READ : []),
+        ...dataKeyItems(['content', 'working', 'secret']),
+      ],
     });
-    tables.allow(this.executor, 'registry', ['PutItem'], { partitions: dataKeyItems(['content']) });
-    keys.allow(this.executor, { generate: ['content'], open: ['secret'] });
+    tables.allow(this.executor, 'registry', ['PutItem'], {
+      partitions: dataKeyItems(['content', 'working']),
+    });
+    keys.allow(this.executor, { generate: ['content', 'working'], open: ['secret'] });
+    this.executor.allowRedaction();
     this.executor.allowInvoking(parameters.functionProviders);
     this.executor.allowModels(parameters.bedrockModels);
 
@@ -69,5 +91,12 @@ export class Runs extends Construct {
     tables.allow(this.deadLetter, 'state', TASK_WRITE);
     tables.allow(this.deadLetter, 'view', PROJECT);
     tables.allow(this.deadLetter, 'outbox', ['PutItem']);
+    allowEnding(tables, this.deadLetter);
+    allowPurging(tables, this.deadLetter);
+
+    alarms.watch(this, 'Faults', ownMetric(metricsNamespace, 'ExecutionFault', 'executor', 'Sum'), {
+      description: 'runs fail by a fault of the gateway: tables, keys or redaction',
+      threshold: 5,
+    });
   }
 }

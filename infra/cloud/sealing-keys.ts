@@ -24,20 +24,32 @@ export class SealingKeys extends Construct {
     });
   }
 
-  /** `generate`: makes data keys and opens them. `open`: opens them only. */
+  /** `generate`: makes data keys and opens them. `open`: opens them only. `client`: those of that client only. */
   allow(
     user: GatewayFunction,
-    purposes: { readonly generate?: readonly Purpose[]; readonly open?: readonly Purpose[] },
+    purposes: {
+      readonly generate?: readonly Purpose[];
+      readonly open?: readonly Purpose[];
+      readonly client?: string;
+    },
   ): void {
     user.tell('SEALPOST_DATA_KEY', this.key.keyArn);
-    const { generate = [], open = [] } = purposes;
-    if (generate.length > 0) this.#state(user, ['kms:GenerateDataKey', 'kms:Decrypt'], generate);
-    if (open.length > 0) this.#state(user, ['kms:Decrypt'], open);
+    const { generate = [], open = [], client } = purposes;
+    if (generate.length > 0) this.#state(user, ['kms:GenerateDataKey', 'kms:Decrypt'], generate, client);
+    if (open.length > 0) this.#state(user, ['kms:Decrypt'], open, client);
   }
 
-  #state(user: GatewayFunction, actions: string[], purposes: readonly Purpose[]): void {
+  #state(
+    user: GatewayFunction,
+    actions: string[],
+    purposes: readonly Purpose[],
+    client: string | undefined,
+  ): void {
     const conditions = {
-      StringEquals: { 'kms:EncryptionContext:purpose': [...purposes] },
+      StringEquals: {
+        'kms:EncryptionContext:purpose': [...purposes],
+        ...(client === undefined ? {} : { 'kms:EncryptionContext:client': client }),
+      },
       // The three that a data key is bound to, each present, and none besides.
       Null: { 'kms:EncryptionContext:client': 'false', 'kms:EncryptionContext:epoch': 'false' },
       'ForAllValues:StringEquals': { 'kms:EncryptionContextKeys': ['client', 'purpose', 'epoch'] },

@@ -2,8 +2,10 @@ import { Duration } from 'aws-cdk-lib';
 import { Construct } from 'constructs';
 import {
   AUDIT,
+  allowEnding,
   CLIENT_READ,
   COUNTERS,
+  DEPENDENCIES,
   dataKeyItems,
   READ,
   REGISTRY_READ,
@@ -50,14 +52,18 @@ export class ServerRole extends Construct {
     tables.allow(this.rpc, 'view', SERVE, { indexes: ['client', 'context', 'open'] });
     // Configs are made, listed and deleted; jobs are part of what a projection writes.
     tables.allow(this.rpc, 'outbox', ['Query', 'PutItem', 'DeleteItem']);
-    const dataKeys = dataKeyItems(['content', 'dedup', 'push']);
+    // A reply is handed to the oldest remote agent that asks.
+    tables.allow(this.rpc, 'delegation', ['Query', 'UpdateItem'], { partitions: DEPENDENCIES });
+    allowEnding(tables, this.rpc);
+    const dataKeys = dataKeyItems(['content', 'working', 'dedup', 'push']);
     // One statement: a batch is allowed by one that covers all of its keys, or not at all.
     tables.allow(this.rpc, 'registry', READ, {
       partitions: [...CLIENT_READ, ...REGISTRY_READ, ...COUNTERS, ...dataKeys],
     });
     tables.allow(this.rpc, 'registry', ['PutItem', 'UpdateItem', 'DeleteItem'], { partitions: COUNTERS });
     tables.allow(this.rpc, 'registry', ['PutItem'], { partitions: [...dataKeys, ...AUDIT] });
-    keys.allow(this.rpc, { generate: ['content', 'dedup', 'push'] });
+    keys.allow(this.rpc, { generate: ['content', 'working', 'dedup', 'push'] });
+    this.rpc.allowRedaction();
     runQueue.sentBy(this.rpc, 'SEALPOST_RUN_QUEUE');
 
     this.card = new GatewayFunction(this, 'Card', foundation, {
@@ -75,7 +81,7 @@ export class ServerRole extends Construct {
       this.cardKey.allow(this.rpc);
     }
 
-    api.serve(this.rpc);
-    api.serve(this.card);
+    api.serve(this.rpc, 'streamed');
+    api.serve(this.card, 'streamed');
   }
 }

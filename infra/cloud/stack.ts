@@ -4,6 +4,8 @@ import type { Construct } from 'constructs';
 import type { FunctionName } from '../bundle.ts';
 import { Administration } from './administration.ts';
 import { Alarms } from './alarms.ts';
+import { Ceilings } from './ceilings.ts';
+import { ClientRole } from './client-role.ts';
 import { Dashboard } from './dashboard.ts';
 import type { Foundation } from './gateway-function.ts';
 import { HttpApi } from './http-api.ts';
@@ -30,10 +32,10 @@ export class SealpostStack extends Stack {
   constructor(scope: Construct, id: string, props: SealpostProps) {
     super(scope, id, { description: 'Sealpost, an Agent2Agent (A2A) 1.0 gateway', ...props });
     const { parameters, code } = props;
-    const { retain } = parameters;
+    const { retain, roles } = parameters;
 
     const alarms = new Alarms(this, 'Alarms', parameters);
-    const tables = new Tables(this, 'Tables', { retain, alarms });
+    const tables = new Tables(this, 'Tables', { retain, alarms, roles });
     const keys = new SealingKeys(this, 'SealingKeys', { retain });
     const environment: Foundation['environment'] = {
       ...tables.environment,
@@ -52,52 +54,57 @@ export class SealpostStack extends Stack {
     const api = new HttpApi(this, 'HttpApi', foundation);
     const runs = new Runs(this, 'Runs', foundation, { tables, keys });
     const runQueue = runs.queue;
-    const push = new Push(this, 'Push', foundation, { tables, keys, api });
-    const outboxQueue = push.queue;
-    const projection = new Projection(this, 'Projection', foundation, { tables, runQueue, outboxQueue });
-    const upkeep = new Upkeep(this, 'Upkeep', foundation, { tables, runQueue, outboxQueue });
-    const server = new ServerRole(this, 'ServerRole', foundation, { tables, keys, runQueue, api });
+    const push = roles.server ? new Push(this, 'Push', foundation, { tables, keys, api }) : undefined;
+    const server = roles.server
+      ? new ServerRole(this, 'ServerRole', foundation, { tables, keys, runQueue, api })
+      : undefined;
+    const client = roles.client
+      ? new ClientRole(this, 'ClientRole', foundation, { tables, keys, runQueue, api })
+      : undefined;
+    const queues = { runQueue, outboxQueue: push?.queue, inboxQueue: client?.queue };
+    const projection = new Projection(this, 'Projection', foundation, { tables, ...queues });
+    const upkeep = new Upkeep(this, 'Upkeep', foundation, { tables, ...queues });
+    const ceilings = new Ceilings(this, 'Ceilings', foundation, { tables, keys });
     const administration = new Administration(this, 'Administration', foundation, {
       tables,
       keys,
-      runQueue,
-      outboxQueue,
+      ...queues,
       api,
     });
 
     new Dashboard(this, 'Dashboard', {
       alarms,
       api,
+      roles,
       functions: [
-        server.rpc,
-        server.card,
+        ...(server ? [server.rpc, server.card] : []),
         runs.executor,
         runs.deadLetter,
         projection.projector,
         projection.retry,
         upkeep.sweeper,
-        push.delivery,
-        push.deadLetter,
+        ceilings.ceiling,
+        ...(push ? [push.delivery, push.deadLetter] : []),
+        ...(client ? [client.callback, client.reconciler] : []),
         administration.admin,
       ],
       projector: projection.projector,
-      queues: [runQueue, projection.queue, outboxQueue],
+      queues: [runQueue, projection.queue, ...(push ? [push.queue] : []), ...(client ? [client.queue] : [])],
       lost: projection.lost,
       tables,
       keys: [keys.key, tables.key],
       metricsNamespace: METRICS_NAMESPACE,
     });
 
-    api.output();
+    api.output(roles);
     tables.output();
     outputQueue(runQueue.queue, 'RunQueueUrl', 'Run queue');
     outputQueue(runQueue.deadLetters, 'RunDeadLettersUrl', 'Dead letters of the run queue');
-    outputQueue(
-      projection.queue.deadLetters,
-      'ProjectionDeadLettersUrl',
-      'Dead letters of the projection queue',
-    );
-    outputQueue(outboxQueue.deadLetters, 'OutboxDeadLettersUrl', 'Dead letters of the outbox queue');
+    const projectionDead = projection.queue.deadLetters;
+    outputQueue(projectionDead, 'ProjectionDeadLettersUrl', 'Dead letters of the projection queue');
+    if (push) outputQueue(push.queue.deadLetters, 'OutboxDeadLettersUrl', 'Dead letters of the outbox queue');
+    if (client)
+      outputQueue(client.queue.deadLetters, 'InboxDeadLettersUrl', 'Dead letters of the inbox queue');
     new CfnOutput(this, 'RegionOutput', { value: this.region, description: 'Region' });
     new CfnOutput(this, 'DashboardName', { value: this.stackName, description: 'CloudWatch dashboard' });
   }

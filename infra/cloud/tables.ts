@@ -12,6 +12,7 @@ import { AnyPrincipal, PolicyDocument, PolicyStatement, ServicePrincipal } from 
 import { Key } from 'aws-cdk-lib/aws-kms';
 import { Construct } from 'constructs';
 import type { Environment } from '../../shared/runtime/environment.ts';
+import { hasTable, type Roles } from '../../shared/runtime/roles.ts';
 import { tables as definitions, type TableName } from '../../shared/storage/tables.ts';
 import type { Alarms } from './alarms.ts';
 import type { GatewayFunction } from './gateway-function.ts';
@@ -27,20 +28,26 @@ export type TableAction =
   | 'UpdateItem'
   | 'DeleteItem';
 
-const names = Object.keys(definitions) as TableName[];
-
 /**
  * The five tables of `shared/storage/tables.ts` (design §4): on demand, encrypted with one key of the customer's, kept
  * when the stack goes. No function's role names that key; it works only through DynamoDB, for those who may use a
- * table anyway.
+ * table anyway. The tables of a role that is switched off stand too, with what they held, so that the role finds it when
+ * it is switched on again; but nobody is told of them and nobody has a right to them, and they cost nothing empty.
  */
 export class Tables extends Construct {
   readonly key: Key;
   readonly environment: Readonly<Partial<Record<keyof Environment, string>>>;
+  /** Those of the roles that are on. */
+  readonly inUse: readonly TableName[];
   readonly #tables: Readonly<Record<TableName, Table>>;
 
-  constructor(scope: Construct, id: string, props: { readonly retain: boolean; readonly alarms: Alarms }) {
+  constructor(
+    scope: Construct,
+    id: string,
+    props: { readonly retain: boolean; readonly alarms: Alarms; readonly roles: Roles },
+  ) {
     super(scope, id);
+    this.inUse = (Object.keys(definitions) as TableName[]).filter((name) => hasTable(props.roles, name));
     const removalPolicy = props.retain ? RemovalPolicy.RETAIN : RemovalPolicy.DESTROY;
     this.key = new Key(this, 'Key', {
       description: 'Sealpost: encrypts the tables',
@@ -59,14 +66,10 @@ export class Tables extends Construct {
       delegation: make('delegation'),
       registry: make('registry'),
     };
-    this.environment = {
-      SEALPOST_STATE_TABLE: this.of('state').tableName,
-      SEALPOST_VIEW_TABLE: this.of('view').tableName,
-      SEALPOST_OUTBOX_TABLE: this.of('outbox').tableName,
-      SEALPOST_DELEGATION_TABLE: this.of('delegation').tableName,
-      SEALPOST_REGISTRY_TABLE: this.of('registry').tableName,
-    };
-    for (const name of names) {
+    this.environment = Object.fromEntries(
+      this.inUse.map((name) => [`SEALPOST_${name.toUpperCase()}_TABLE`, this.of(name).tableName]),
+    );
+    for (const name of this.inUse) {
       for (const metric of throttles(this.of(name))) {
         props.alarms.watch(this.of(name), metric.metricName, metric, {
           description: `table ${name} throttles`,
@@ -83,7 +86,7 @@ export class Tables extends Construct {
 
   /**
    * Exactly these actions on a table, and `Query` on exactly these of its indexes. `partitions`: only items whose
-   * partition key matches one of these patterns (`*` stands for anything).
+   * partition key matches one of these patterns (`*` stands for anything). Of a table that is not in use: nothing.
    */
   allow(
     user: GatewayFunction,
@@ -91,6 +94,7 @@ export class Tables extends Construct {
     actions: readonly TableAction[],
     narrowed: { readonly indexes?: readonly string[]; readonly partitions?: readonly string[] } = {},
   ): void {
+    if (!this.inUse.includes(name)) return;
     const { indexes = [], partitions } = narrowed;
     const table = this.of(name);
     user.allow(
@@ -117,7 +121,7 @@ export class Tables extends Construct {
   }
 
   output(): void {
-    for (const name of names) {
+    for (const name of this.inUse) {
       const id = `${name.charAt(0).toUpperCase()}${name.slice(1)}Table`;
       new CfnOutput(Stack.of(this), id, { value: this.of(name).tableName, description: `Table ${name}` });
     }

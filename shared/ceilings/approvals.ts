@@ -40,6 +40,11 @@ export async function listApprovals(services: Pick<StateServices, 'store'>): Pro
   return waiting.sort((a, b) => (a.since < b.since ? -1 : 1));
 }
 
+/** How many wait, at most 500: what operators see without asking. */
+export function countApprovals(services: Pick<StateServices, 'store'>): Promise<number> {
+  return services.store.count({ table: 'state', partition: keys.approval('').pk }, 500);
+}
+
 /** A draft with what its approver has to know. */
 export interface Approval extends Pick<Waiting, 'task' | 'client' | 'profile' | 'revision'> {
   readonly artifacts: readonly Artifact[];

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { type FunctionName, functionNames } from '../../infra/bundle.ts';
+import { ADMIN_CLIENT } from '../../shared/runs/started.ts';
 import { keys } from '../../shared/storage/keys.ts';
 import { type Ask, may } from './policy.ts';
-import { type Properties, statement, synthesise } from './synthesise.ts';
+import { type Properties, readable, statement, synthesise } from './synthesise.ts';
 
 const stack = synthesise();
 
@@ -65,6 +66,7 @@ describe('the role of each function', () => {
         .flatMap(({ actions }) => actions),
     );
     expect([...new Set(anywhere)].sort()).toEqual([
+      'comprehend:DetectPiiEntities',
       'dynamodb:ListStreams',
       'xray:PutTelemetryRecords',
       'xray:PutTraceSegments',
@@ -84,6 +86,8 @@ describe('the role of each function', () => {
       keys.rate('acme', 1).pk,
       keys.dataKey('acme', 'content', '').pk,
       'audit#202612',
+      ...['agent', 'job', keys.approval('1').pk, keys.message('1', 1, 'a', 0).pk],
+      ...[keys.working('1', 'a.turn', 0).pk, keys.dependency('1', '').pk, keys.registration('1').pk],
     ];
     const touches = (name: FunctionName, action: string) =>
       (Object.keys(tableArn) as (keyof typeof tableArn)[])
@@ -102,25 +106,122 @@ describe('the role of each function', () => {
       ]),
     );
     const none = { get: '', put: '', update: '', delete: '', scan: '' };
-    const all = 'state view outbox registry';
+    const most = 'state view outbox registry';
+    const purged = 'state view outbox delegation';
     expect(matrix).toEqual({
       rpc: {
         get: 'state view registry',
-        put: all,
-        update: 'state registry',
-        delete: 'outbox registry',
+        put: most,
+        update: 'state outbox delegation registry',
+        delete: 'state outbox registry',
         scan: '',
       },
       card: { ...none, get: 'registry' },
-      executor: { ...none, get: 'state view registry', put: all, update: 'state' },
+      executor: {
+        get: 'state view registry',
+        put: 'state view outbox delegation registry',
+        update: 'state outbox delegation',
+        delete: 'state',
+        scan: '',
+      },
       projector: { ...none, get: 'state view', put: 'view outbox' },
       'projection-retry': { ...none, get: 'state view', put: 'view outbox' },
-      sweeper: { ...none, get: 'state view outbox', put: 'state view outbox', update: 'state outbox' },
-      'dead-letter': { ...none, get: 'state view', put: 'state view outbox', update: 'state' },
-      delivery: { ...none, get: all, put: 'outbox registry', update: 'state outbox' },
+      sweeper: {
+        get: 'state view outbox',
+        put: 'state view outbox',
+        update: 'state outbox delegation',
+        delete: purged,
+        scan: '',
+      },
+      ceiling: {
+        get: 'state view registry',
+        put: most,
+        update: 'state outbox delegation',
+        delete: purged,
+        scan: '',
+      },
+      'dead-letter': {
+        get: 'state view',
+        put: 'state view outbox',
+        update: 'state outbox delegation',
+        delete: purged,
+        scan: '',
+      },
+      delivery: { ...none, get: most, put: 'outbox registry', update: 'state outbox' },
       'outbox-dead-letter': { ...none, get: 'outbox', update: 'outbox' },
-      admin: { get: all, put: all, update: 'state outbox', delete: 'view', scan: 'state' },
+      callback: { ...none, get: 'delegation', update: 'delegation' },
+      reconciler: {
+        get: 'state view delegation registry',
+        put: 'state view outbox delegation',
+        update: 'state delegation',
+        delete: 'state',
+        scan: '',
+      },
+      admin: {
+        get: 'state view outbox delegation registry',
+        put: most,
+        update: 'state outbox delegation',
+        delete: purged,
+        scan: 'state',
+      },
     });
+  });
+
+  it('lets nobody delete heads and revisions but those that purge', () => {
+    const deletes = (partition: string) =>
+      functionNames.filter((name) => onTable(name, 'DeleteItem', 'state', partition));
+    const purging: FunctionName[] = ['sweeper', 'ceiling', 'dead-letter', 'admin'];
+    const also = (...names: FunctionName[]) =>
+      functionNames.filter((name) => [...purging, ...names].includes(name));
+    expect(deletes(keys.head('1').pk)).toEqual(also());
+    // Nobody waits for a person any more.
+    expect(deletes(keys.approval('1').pk)).toEqual(also('rpc', 'executor'));
+    // A copy that was replaced by a redacted one.
+    expect(deletes(keys.message('1', 1, 'a', 0).pk)).toEqual(also('executor'));
+    expect(deletes(keys.result('1', 'r', 'a', 0).pk)).toEqual(also('executor'));
+    // A callback credential that was acknowledged.
+    expect(deletes(keys.working('1', 'w.cred.1', 0).pk)).toEqual(also('reconciler'));
+  });
+
+  it('lets callback count signals on its registrations, and see nothing else', () => {
+    const partitions = [keys.registration('r').pk, keys.dependency('1', '').pk];
+    const may = (action: string) =>
+      partitions.filter((partition) => onTable('callback', action, 'delegation', partition));
+    expect(may('GetItem')).toEqual(['R#r']);
+    expect(may('UpdateItem')).toEqual(['R#r']);
+    for (const action of ['Query', 'Scan', 'PutItem', 'DeleteItem']) expect(may(action)).toEqual([]);
+  });
+
+  it('lets rpc hand a reply to a dependency, and touch no callback address', () => {
+    expect(onTable('rpc', 'UpdateItem', 'delegation', keys.dependency('1', '').pk)).toBe(true);
+    expect(onTable('rpc', 'UpdateItem', 'delegation', keys.registration('r').pk)).toBe(false);
+  });
+
+  it('shows remote agents to those only that run, reconcile, tighten and administer', () => {
+    const readers = functionNames.filter((name) => onTable(name, 'GetItem', 'registry', keys.agent('a').pk));
+    expect(readers).toEqual(['executor', 'ceiling', 'reconciler', 'admin']);
+  });
+
+  it('lets those redact by Amazon Comprehend that write or show what is kept redacted', () => {
+    const redacting = functionNames.filter((name) =>
+      allowed(name, { action: 'comprehend:DetectPiiEntities', resource: '*' }),
+    );
+    expect(redacting).toEqual(['rpc', 'executor', 'ceiling', 'delivery', 'reconciler', 'admin']);
+  });
+
+  it('fits into what IAM takes of a role', () => {
+    for (const name of functionNames) {
+      const role = readable(stack.function(name).properties['Role']).replace(/^<|\.Arn>$/g, '');
+      const held = stack
+        .ofType('AWS::IAM::Policy')
+        .filter(({ properties }) => properties['Roles'].some((one: Properties) => one['Ref'] === role))
+        .map(({ properties }) => JSON.stringify(properties['PolicyDocument']).length);
+      // Inline policies, together; references in the template are about as long as the ARNs that they become.
+      expect(
+        held.reduce((sum, length) => sum + length, 0),
+        name,
+      ).toBeLessThan(10_240);
+    }
   });
 
   it('lets rpc count, keep data keys and add to the audit in the registry, and change nothing else there', () => {
@@ -204,11 +305,14 @@ describe('the role of each function', () => {
       executor: 'context',
       projector: '',
       'projection-retry': '',
-      sweeper: 'due due',
+      sweeper: 'due due due',
+      ceiling: 'due',
       'dead-letter': '',
       delivery: '',
       'outbox-dead-letter': '',
-      admin: 'halted',
+      callback: '',
+      reconciler: '',
+      admin: 'due due halted',
     });
   });
 
@@ -219,24 +323,33 @@ describe('the role of each function', () => {
       const resource = `<${id}.Arn>`;
       return functionNames.filter((name) => allowed(name, { action: 'sqs:SendMessage', resource }));
     };
-    const still = ['card', 'delivery', 'outbox-dead-letter'];
+    const still = ['card', 'ceiling', 'delivery', 'outbox-dead-letter', 'callback'];
     expect(senders('runs')).toEqual(functionNames.filter((name) => !still.includes(name)));
     expect(senders('outbox')).toEqual(['projector', 'projection-retry', 'sweeper', 'delivery', 'admin']);
+    expect(senders('inbox')).toEqual([
+      'projector',
+      'projection-retry',
+      'sweeper',
+      'callback',
+      'reconciler',
+      'admin',
+    ]);
     expect(senders('projections')).toEqual(['projector']);
     expect(senders('projections-lost')).toEqual(['projector']);
   });
 });
 
 describe('the sealing key', () => {
-  it('is beyond the reach of projector, projection-retry, sweeper, the dead-letter functions and card', () => {
+  it('is beyond the reach of projector, projection-retry, sweeper, the dead-letter functions, card and callback', () => {
     const users = functionNames.filter((name) =>
       stack.statements(name).some(({ resources }) => resources.includes(`<${keyId.data}.Arn>`)),
     );
-    expect(users).toEqual(['rpc', 'executor', 'delivery', 'admin']);
+    const opening = ['rpc', 'executor', 'ceiling', 'delivery', 'reconciler', 'admin'];
+    expect(users).toEqual(opening);
     const ofKms = functionNames.filter((name) =>
       stack.statements(name).some(({ actions }) => actions.includes('kms:Decrypt')),
     );
-    expect(ofKms).toEqual(['rpc', 'executor', 'delivery', 'admin']);
+    expect(ofKms).toEqual(opening);
   });
 
   it('opens for each function only what its purpose is', () => {
@@ -244,14 +357,26 @@ describe('the sealing key', () => {
       ['content', 'working', 'push', 'secret', 'dedup'].filter((purpose) =>
         withDataKey(name, action, bound(purpose)),
       );
-    expect(uses('rpc', 'GenerateDataKey')).toEqual(['content', 'push', 'dedup']);
-    expect(uses('rpc', 'Decrypt')).toEqual(['content', 'push', 'dedup']);
-    expect(uses('delivery', 'GenerateDataKey')).toEqual([]);
-    expect(uses('delivery', 'Decrypt')).toEqual(['content', 'push']);
-    expect(uses('executor', 'GenerateDataKey')).toEqual(['content']);
-    expect(uses('executor', 'Decrypt')).toEqual(['content', 'secret']);
-    expect(uses('admin', 'GenerateDataKey')).toEqual(['secret']);
-    expect(uses('admin', 'Decrypt')).toEqual(['secret']);
+    const both = (name: FunctionName) => [uses(name, 'GenerateDataKey'), uses(name, 'Decrypt')];
+    const served = ['content', 'working', 'push', 'dedup'];
+    expect(both('rpc')).toEqual([served, served]);
+    expect(both('delivery')).toEqual([[], ['content', 'push']]);
+    expect(both('executor')).toEqual([
+      ['content', 'working'],
+      ['content', 'working', 'secret'],
+    ]);
+    const kept = ['content', 'working'];
+    expect(both('ceiling')).toEqual([kept, kept]);
+    expect(both('reconciler')).toEqual([[], ['content', 'working', 'secret']]);
+    expect(both('admin')).toEqual([['secret'], ['working', 'secret']]);
+  });
+
+  it('opens for administrators drafts and runs of their own, and nothing else that a task holds', () => {
+    const own = { ...bound('content'), client: ADMIN_CLIENT };
+    expect(withDataKey('admin', 'GenerateDataKey', own)).toBe(true);
+    expect(withDataKey('admin', 'Decrypt', own)).toBe(true);
+    expect(withDataKey('admin', 'Decrypt', bound('content'))).toBe(false);
+    expect(withDataKey('admin', 'GenerateDataKey', bound('working'))).toBe(false);
   });
 
   it('needs the whole encryption context and nothing besides', () => {
@@ -278,10 +403,11 @@ describe('the sealing key', () => {
       expect(may([statement(administers!)], { action, resource: '*' })).toBe(false);
     }
     for (const use of uses) {
-      expect(JSON.stringify(use['Principal'])).toMatch(/Rpc|Executor|Delivery|Admin/);
+      expect(JSON.stringify(use['Principal'])).toMatch(/Rpc|Executor|Ceiling|Delivery|Reconciler|Admin/);
       expect(use['Condition'].StringEquals['kms:EncryptionContext:purpose']).not.toHaveLength(0);
     }
-    expect(uses).toHaveLength(5);
+    // Executor and ceiling share one.
+    expect(uses).toHaveLength(8);
   });
 
   it('rotates, as does the key of the tables', () => {

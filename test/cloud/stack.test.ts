@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { functionNames } from '../../infra/bundle.ts';
 import { GatewayFunction } from '../../infra/cloud/gateway-function.ts';
 import { readParameters } from '../../infra/cloud/parameters.ts';
+import type { CallFailure } from '../../shared/client/index.ts';
 import { readEnvironment } from '../../shared/runtime/environment.ts';
 import { METRICS_NAMESPACE } from '../../shared/telemetry/metrics-powertools.ts';
 import { type Properties, readable, synthesise } from './synthesise.ts';
@@ -53,13 +54,16 @@ describe('a function', () => {
       rpc: 'SEALPOST_CARD_KEY SEALPOST_DATA_KEY SEALPOST_RUN_QUEUE',
       card: 'SEALPOST_CARD_KEY',
       executor: 'SEALPOST_DATA_KEY SEALPOST_RUN_QUEUE',
-      projector: 'SEALPOST_OUTBOX_QUEUE SEALPOST_PROJECTION_QUEUE SEALPOST_RUN_QUEUE',
-      'projection-retry': 'SEALPOST_OUTBOX_QUEUE SEALPOST_RUN_QUEUE',
-      sweeper: 'SEALPOST_OUTBOX_QUEUE SEALPOST_RUN_QUEUE',
+      projector: 'SEALPOST_INBOX_QUEUE SEALPOST_OUTBOX_QUEUE SEALPOST_PROJECTION_QUEUE SEALPOST_RUN_QUEUE',
+      'projection-retry': 'SEALPOST_INBOX_QUEUE SEALPOST_OUTBOX_QUEUE SEALPOST_RUN_QUEUE',
+      sweeper: 'SEALPOST_INBOX_QUEUE SEALPOST_OUTBOX_QUEUE SEALPOST_RUN_QUEUE',
+      ceiling: 'SEALPOST_DATA_KEY',
       'dead-letter': 'SEALPOST_RUN_QUEUE',
       delivery: 'SEALPOST_DATA_KEY SEALPOST_OUTBOX_QUEUE',
       'outbox-dead-letter': '',
-      admin: 'SEALPOST_DATA_KEY SEALPOST_OUTBOX_QUEUE SEALPOST_RUN_QUEUE',
+      callback: 'SEALPOST_INBOX_QUEUE',
+      reconciler: 'SEALPOST_DATA_KEY SEALPOST_INBOX_QUEUE SEALPOST_RUN_QUEUE',
+      admin: 'SEALPOST_DATA_KEY SEALPOST_INBOX_QUEUE SEALPOST_OUTBOX_QUEUE SEALPOST_RUN_QUEUE',
     });
   });
 
@@ -73,9 +77,12 @@ describe('a function', () => {
       'projector',
       'projection-retry',
       'sweeper',
+      'ceiling',
       'dead-letter',
       'delivery',
       'outbox-dead-letter',
+      'callback',
+      'reconciler',
     ]);
     expect(reserved(synthesise({ reserveConcurrency: 'false' }))).toEqual([]);
   });
@@ -90,23 +97,23 @@ describe('a function', () => {
   });
 });
 
-describe('the sweeper', () => {
+describe.each(['sweeper', 'ceiling'] as const)('the %s', (name) => {
   it('is woken every minute, and its silence is an alarm', () => {
     template.hasResourceProperties('AWS::Events::Rule', {
       ScheduleExpression: 'rate(1 minute)',
       State: 'ENABLED',
-      Targets: [Match.objectLike({ Arn: { 'Fn::GetAtt': [stack.function('sweeper').id, 'Arn'] } })],
+      Targets: [Match.objectLike({ Arn: { 'Fn::GetAtt': [stack.function(name).id, 'Arn'] } })],
     });
     template.hasResourceProperties('AWS::CloudWatch::Alarm', {
       MetricName: 'Invocations',
-      Dimensions: [{ Name: 'FunctionName', Value: { Ref: stack.function('sweeper').id } }],
+      Dimensions: [{ Name: 'FunctionName', Value: { Ref: stack.function(name).id } }],
       ComparisonOperator: 'LessThanThreshold',
       TreatMissingData: 'breaching',
     });
   });
 });
 
-describe('delivery', () => {
+describe('who calls out, delivery and reconciler among them,', () => {
   it('stands in no VPC, so that nothing private is within its reach', () => {
     for (const name of functionNames) {
       expect(stack.function(name).properties['VpcConfig']).toBeUndefined();
@@ -114,25 +121,36 @@ describe('delivery', () => {
     expect(stack.ofType('AWS::EC2::SecurityGroup')).toEqual([]);
   });
 
-  it('knows the address of the gateway itself, with a domain and without, so that no webhook loops', () => {
-    const told = (from: typeof stack) =>
-      readable(from.function('delivery').properties['Environment'].Variables['SEALPOST_PUBLIC_URL']);
-    expect(told(stack)).toBe(readable(stack.outputs['Url']!.Value));
-    const named = synthesise({
-      domainName: 'agents.example.com',
-      certificateArn: 'arn:aws:acm:eu-central-1:111111111111:certificate/1',
-    });
-    expect(told(named)).toBe('https://agents.example.com');
-  });
+  it.each(['delivery', 'reconciler', 'admin'] as const)(
+    '%s knows the address of the gateway itself, with a domain and without, so that nothing loops',
+    (name) => {
+      const told = (from: typeof stack) =>
+        readable(from.function(name).properties['Environment'].Variables['SEALPOST_PUBLIC_URL']);
+      expect(told(stack)).toBe(readable(stack.outputs['Url']!.Value));
+      const named = synthesise({
+        domainName: 'agents.example.com',
+        certificateArn: 'arn:aws:acm:eu-central-1:111111111111:certificate/1',
+      });
+      expect(told(named)).toBe('https://agents.example.com');
+    },
+  );
 
-  it('calls as many webhooks at once as the deployment says', () => {
-    const two = synthesise({ deliveryConcurrency: '2' });
-    expect(two.function('delivery').properties['ReservedConcurrentExecutions']).toBe(2);
+  it('calls, and takes callbacks, as many at once as the deployment says', () => {
+    const few = synthesise({
+      deliveryConcurrency: '2',
+      reconcilerConcurrency: '3',
+      callbackConcurrency: '4',
+    });
+    const reserved = (name: (typeof functionNames)[number]) =>
+      few.function(name).properties['ReservedConcurrentExecutions'];
+    expect(['delivery', 'reconciler', 'callback'].map((name) => reserved(name as 'delivery'))).toEqual([
+      2, 3, 4,
+    ]);
   });
 });
 
 describe('operators', () => {
-  it('see what becomes of webhooks as alarms, on metrics under the dimensions that the code gives them', () => {
+  it('see what becomes of webhooks, remote agents and levels as alarms, on metrics under the dimensions that the code gives them', () => {
     const watched = stack.ofType('AWS::CloudWatch::Alarm').flatMap(({ properties }) => {
       const single = properties['MetricName'] ? [properties] : [];
       const parts = (properties['Metrics'] ?? []) as Properties[];
@@ -150,21 +168,40 @@ describe('operators', () => {
         ...queries,
       ];
     });
-    expect(watched.sort()).toEqual(
-      [
-        'PushJobsDue function=sweeper',
-        'PushOldestDue function=sweeper',
-        'PushDuration function=delivery',
-        'PushAttempt class=2xx function=delivery',
-        'IF(attempts >= 20, 100 * (attempts - FILL(delivered, 0)) / attempts, 0)',
-        'PushJobEnded function=delivery state=exhausted',
-        'PushHalted function=delivery reason=authentication_failed state=paused',
-        'PushHalted function=delivery reason=gone state=stopped',
-        'PushHalted function=delivery reason=address_refused state=stopped',
-        'PushDeadLettered function=outbox-dead-letter',
-        'SELECT SUM(GuardRefused) FROM "Sealpost"',
-      ].sort(),
-    );
+    const failureKinds: CallFailure['kind'][] = [
+      'remote-error',
+      'unsupported',
+      'protocol-error',
+      'transport-error',
+      'outcome-unknown',
+    ];
+    const expected = [
+      'PushJobsDue function=sweeper',
+      'PushOldestDue function=sweeper',
+      'PushDuration function=delivery',
+      'PushAttempt class=2xx function=delivery',
+      'IF(attempts >= 20, 100 * (attempts - FILL(delivered, 0)) / attempts, 0)',
+      'PushJobEnded function=delivery state=exhausted',
+      'PushHalted function=delivery reason=authentication_failed state=paused',
+      'PushHalted function=delivery reason=gone state=stopped',
+      'PushHalted function=delivery reason=address_refused state=stopped',
+      'PushDeadLettered function=outbox-dead-letter',
+      'SELECT SUM(GuardRefused) FROM "Sealpost"',
+      'SweepFailed function=sweeper',
+      'TaskEnded function=sweeper reason=APPROVAL_EXPIRED state=TASK_STATE_FAILED',
+      'CeilingFailed function=ceiling',
+      'ExecutionFault function=executor',
+      'CallbackRefused function=callback',
+      'SignalsWaiting function=callback',
+      'ReconcileLag function=reconciler',
+      'ReconcileFailed function=reconciler',
+      'DependencyEnded function=reconciler outcome=failed',
+      'RemoteAnswered function=reconciler',
+      ...failureKinds.map((kind) => `RemoteFailure function=reconciler kind=${kind}`),
+      expect.stringMatching(/^IF\(FILL\(answered, 0\) \+ .* >= 20, 100 \* /),
+    ];
+    expect(watched).toHaveLength(expected.length);
+    expect(watched).toEqual(expect.arrayContaining(expected));
   });
 
   it('see lag of the views, server errors and throttled tables as alarms', () => {
@@ -212,6 +249,14 @@ describe('operators', () => {
       'PushHalted OR GuardRefused OR PushDeadLettered',
       'PushJobsDue',
       'PushOldestDue',
+      'ApprovalsWaiting',
+      'TaskPurged',
+      'CeilingFailed OR SweepFailed OR ExecutionFault',
+      'DependencyEnded',
+      'RemoteAnswered OR RemoteFailure OR ReconcileFailed',
+      'CallbackAccepted OR CallbackRefused',
+      'SignalsWaiting',
+      'ReconcileLag',
     ]) {
       expect(body).toContain(shown);
     }
@@ -224,6 +269,7 @@ describe('operators', () => {
         'CardUrl',
         'DashboardName',
         'DelegationTable',
+        'InboxDeadLettersUrl',
         'OutboxDeadLettersUrl',
         'OutboxTable',
         'ProjectionDeadLettersUrl',
@@ -252,6 +298,8 @@ describe('parameters', () => {
     expect(read({ hostedZoneId: 'Z1' })).toThrow(/hostedZoneId/);
     expect(read({ executorConcurrency: '1' })).toThrow(/executorConcurrency/);
     expect(read({ deliveryConcurrency: '1001' })).toThrow(/deliveryConcurrency/);
+    expect(read({ callbackConcurrency: '1' })).toThrow(/callbackConcurrency/);
+    expect(read({ roles: 'none' })).toThrow(/roles: must be server, client or both/);
     expect(read({ retain: 'perhaps' })).toThrow(/retain/);
     expect(read({ logDays: '31' })).toThrow(/logDays/);
     expect(read({ alarmEmail: 'nobody' })).toThrow(/alarmEmail/);
@@ -262,6 +310,7 @@ describe('parameters', () => {
     expect(read({})()).toMatchObject({
       stackName: 'Sealpost',
       functionProviders: [],
+      roles: { server: true, client: true },
       retain: true,
       logDays: 30,
     });

@@ -17,7 +17,7 @@ describe('a work queue', () => {
     return { mapping: found, consumer: stack.resources.find(({ id }) => id === found['FunctionName'].Ref)! };
   };
 
-  it.each(['runs', 'projections', 'outbox'])(
+  it.each(['runs', 'projections', 'outbox', 'inbox'])(
     '%s sends what cannot be done to dead letters that only it may send',
     (name) => {
       const [, queue] = named(name);
@@ -32,7 +32,7 @@ describe('a work queue', () => {
     },
   );
 
-  it.each(['runs', 'projections', 'outbox', 'runs-dead', 'outbox-dead'])(
+  it.each(['runs', 'projections', 'outbox', 'inbox', 'runs-dead', 'outbox-dead'])(
     '%s hides a message for six times its consumer’s timeout, reports single failures, and never throttles',
     (name) => {
       const [id, queue] = named(name);
@@ -61,6 +61,17 @@ describe('a work queue', () => {
     expect(consumerOf(named('outbox-dead')[0]).consumer.id).toBe(stack.function('outbox-dead-letter').id);
   });
 
+  it('hands dependencies to the reconciler one by one; their dead letters wait for a person, and the due index for nobody', () => {
+    const inbox = consumerOf(named('inbox')[0]);
+    expect(inbox.consumer.id).toBe(stack.function('reconciler').id);
+    expect(inbox.mapping['BatchSize']).toBe(1);
+    const [dead] = named('inbox-dead');
+    const mapped = stack
+      .ofType('AWS::Lambda::EventSourceMapping')
+      .map(({ properties }) => readable(properties['EventSourceArn']));
+    expect(mapped).not.toContain(`<${dead}.Arn>`);
+  });
+
   it('is encrypted and refuses what does not come over TLS', () => {
     for (const [id, properties] of queues) {
       expect(properties['SqsManagedSseEnabled']).toBe(true);
@@ -79,7 +90,7 @@ describe('a work queue', () => {
       );
     const watches = (metric: string, queue: string) =>
       watched.some((alarm) => alarm.startsWith(metric) && alarm.includes(queue));
-    for (const name of ['runs', 'projections', 'outbox']) {
+    for (const name of ['runs', 'projections', 'outbox', 'inbox']) {
       expect(watches('ApproximateAgeOfOldestMessage', named(name)[0])).toBe(true);
       expect(watches('ApproximateNumberOfMessagesVisible', named(`${name}-dead`)[0])).toBe(true);
     }
