@@ -92,6 +92,62 @@ describe('the command line', () => {
     ['push show t1/paused1', 'push.show', { config: 't1/paused1' }],
     ['push resume t1/paused1', 'push.resume', { config: 't1/paused1' }],
     ['push retry t1/failed1/3', 'push.retry', { job: 't1/failed1/3' }],
+    [
+      'agent add far --card https://a.example',
+      'agent.add',
+      { agent: { id: 'far', cardUrl: 'https://a.example' } },
+    ],
+    [
+      'agent add far --card https://a.example --credential-env KEY --push off --port 8443 9443 --wait 60 --name Far',
+      'agent.add',
+      {
+        agent: {
+          id: 'far',
+          cardUrl: 'https://a.example',
+          credential: key,
+          push: 'off',
+          allowedPorts: [8443, 9443],
+          waitSeconds: 60,
+          name: 'Far',
+        },
+      },
+    ],
+    [
+      'agent add far --card https://a.example --allow-origin https://b.example --trusted-host a.internal b.internal',
+      'agent.add',
+      {
+        agent: {
+          id: 'far',
+          cardUrl: 'https://a.example',
+          allowedOrigins: ['https://b.example'],
+          trustedHosts: ['a.internal', 'b.internal'],
+        },
+      },
+    ],
+    ['agent add far --file - --push off', 'agent.add', { agent: { from: 'input', push: 'off', id: 'far' } }],
+    ['agent list', 'agent.list', {}],
+    ['agent show far', 'agent.show', { id: 'far' }],
+    ['agent test far', 'agent.test', { id: 'far' }],
+    ['agent refresh far', 'agent.refresh', { id: 'far' }],
+    ['agent disable far', 'agent.disable', { id: 'far' }],
+    ['agent enable far', 'agent.enable', { id: 'far' }],
+    ['agent rotate far --credential-env KEY', 'agent.rotate', { id: 'far', credential: key }],
+    ['agent rotate far', 'agent.rotate', { id: 'far', credential: '{"from": "input"}' }],
+    ['agent remove far', 'agent.remove', { id: 'far' }],
+    ['run start far --message hello', 'run.start', { target: 'far', message: 'hello' }],
+    ['run start agent:far --message -', 'run.start', { target: 'agent:far', message: '{"from": "input"}' }],
+    ['run show run1', 'run.show', { id: 'run1' }],
+    ['run reply run1 --message yes', 'run.reply', { id: 'run1', message: 'yes' }],
+    ['run cancel run1', 'run.cancel', { id: 'run1' }],
+    ['dependency list', 'dependency.list', {}],
+    [
+      'dependency list --task t1 --agent far --open',
+      'dependency.list',
+      { task: 't1', agent: 'far', open: true },
+    ],
+    ['dependency show t1/0001.0000', 'dependency.show', { dependency: 't1/0001.0000' }],
+    ['dependency poll t1/0001.0000', 'dependency.poll', { dependency: 't1/0001.0000' }],
+    ['dependency cancel t1/0001.0000', 'dependency.cancel', { dependency: 't1/0001.0000' }],
   ])('%s asks for %s', async (line, operation, input) => {
     for (const more of [[], ['--json']])
       await endpoint.run([...line.split(' '), ...more, '--data', 'data'], {
