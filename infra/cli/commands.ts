@@ -3,9 +3,11 @@ import { parse } from 'yaml';
 import { settingsFields } from '../../shared/registry/index.ts';
 import { CommandFailure } from './command-failure.ts';
 import { readInputFile, readSecretFile } from './input-file.ts';
+import type { Bar } from './progress.ts';
 import { type Row, record, table } from './render.ts';
 import type { Surroundings } from './surroundings.ts';
 import type { Target } from './target.ts';
+import { tightening, tightens } from './tightening.ts';
 
 /** What a command asks of the gateway, and how its result reads. */
 export interface Request {
@@ -20,6 +22,8 @@ export interface Request {
 
 export interface CommandParts {
   readonly around: Surroundings;
+  /** How far something is, where it takes its time. */
+  readonly bar: Bar;
   /** A command of a group, with the options that every command has; `ask` makes the request of what was typed. */
   readonly command: (
     group: string,
@@ -110,7 +114,8 @@ export function addClientCommands({ command }: CommandParts): void {
   ).option('--drop-old', 'drop the older of two tokens');
 }
 
-export function addProfileCommands({ command, around }: CommandParts): void {
+export function addProfileCommands(parts: CommandParts): void {
+  const { command, around } = parts;
   const change = (verb: string, description: string) =>
     command('profile', `${verb} <id>`, description, ([id]) => ({
       operation: `profile.${verb}`,
@@ -118,16 +123,20 @@ export function addProfileCommands({ command, around }: CommandParts): void {
       show: ({ profile }) => record(profile as Row),
     }));
 
-  command(
+  const put = command(
     'profile',
     'put <file>',
     'save a profile (JSON or YAML; - for the standard input)',
-    async ([file = ''], options) => ({
-      operation: 'profile.put',
-      input: { profile: await readInputFile(file, around), ...edition(options) },
-      show: ({ profile }) => record(profile as Row),
-    }),
-  ).option('--if-edition <number>', 'only if nobody saved it since this edition');
+    async ([file = ''], options) => {
+      const request = {
+        operation: 'profile.put',
+        input: { profile: await readInputFile(file, around), ...edition(options) },
+        show: ({ profile }: Row) => record(profile as Row),
+      };
+      return tightening(parts, request, options);
+    },
+  );
+  tightens(put.option('--if-edition <number>', 'only if nobody saved it since this edition'));
   command('profile', 'list', 'list the profiles', () => ({
     operation: 'profile.list',
     input: {},
@@ -141,28 +150,31 @@ export function addProfileCommands({ command, around }: CommandParts): void {
   change('unpublish', 'withdraw a profile');
 }
 
-export function addProviderCommands({ command, around }: CommandParts): void {
-  command(
+export function addProviderCommands(parts: CommandParts): void {
+  const { command, around } = parts;
+  const put = command(
     'provider',
     'put <file>',
     'save a provider (JSON or YAML; - for the standard input)',
     async ([file = ''], options) => {
       const provider = await readInputFile(file, around);
       const secret = await secretOf(options, around);
-      return {
+      const request = {
         operation: 'provider.put',
         // What is no object is left as it is, for the gateway to refuse.
         input: {
           provider: secret !== undefined && isRow(provider) ? { ...provider, apiKey: secret } : provider,
           ...edition(options),
         },
-        show: (result) => record(result['provider'] as Row),
+        show: (result: Row) => record(result['provider'] as Row),
       };
+      return tightening(parts, request, options);
     },
   )
     .option('--secret-file <file>', 'take apiKey from a file')
     .option('--secret-env <name>', 'take apiKey from an environment variable')
     .option('--if-edition <number>', 'only if nobody saved it since this edition');
+  tightens(put);
   command('provider', 'list', 'list the providers', () => ({
     operation: 'provider.list',
     input: {},
@@ -184,27 +196,25 @@ export function addProviderCommands({ command, around }: CommandParts): void {
   }));
 }
 
-export function addSettingsCommands({ command, around }: CommandParts): void {
+export function addSettingsCommands(parts: CommandParts): void {
+  const { command, around } = parts;
   command('settings', 'show', 'show the settings', () => ({
     operation: 'settings.show',
     input: {},
     show: showSettings,
   }));
-  command(
+  const set = command(
     'settings',
     'set <change...>',
     'change settings: key=value (key= for the default), or a file',
-    async (words) => ({
-      operation: 'settings.set',
-      input: {
-        settings:
-          words.length === 1 && !words[0]!.includes('=')
-            ? await readInputFile(words[0]!, around)
-            : assignments(words),
-      },
-      show: showSettings,
-    }),
+    async (words, options) => {
+      const isFile = words.length === 1 && !words[0]!.includes('=');
+      const settings = isFile ? await readInputFile(words[0]!, around) : assignments(words);
+      const request = { operation: 'settings.set', input: { settings }, show: showSettings };
+      return tightening(parts, request, options);
+    },
   );
+  tightens(set);
 }
 
 export function addTaskCommands({ command }: CommandParts): void {

@@ -13,6 +13,8 @@ import {
 } from './commands.ts';
 import { addDependencyCommands } from './dependency-commands.ts';
 import { addGuardCommands } from './guard-check.ts';
+import { addPrivacyCommands } from './privacy-commands.ts';
+import { createBar } from './progress.ts';
 import { addPushCommands } from './push-commands.ts';
 import { printable, type Row } from './render.ts';
 import { addRunCommands } from './run-commands.ts';
@@ -80,12 +82,13 @@ function createProgram(around: Surroundings, json: boolean, exit: { code: number
         exit.code = code;
       },
     );
-  const parts: CommandParts = { around, command };
+  const parts: CommandParts = { around, command, bar: createBar(around, json) };
   addClientCommands(parts);
   addProfileCommands(parts);
   addProviderCommands(parts);
   addSettingsCommands(parts);
   addTaskCommands(parts);
+  addPrivacyCommands(parts);
   addPushCommands(parts);
   addAgentCommands(parts);
   addRunCommands(parts);
@@ -100,6 +103,8 @@ const groupDescriptions: Readonly<Record<string, string>> = {
   provider: 'what profiles call',
   settings: 'what holds for the whole installation',
   task: 'what operators may see and mend of tasks',
+  ceiling: 'the tightening of what is kept',
+  approval: 'results that a person has to approve',
   push: 'what operators may see and mend of webhooks',
   agent: 'remote agents that runs may hand steps to',
   run: 'runs that administrators start themselves',

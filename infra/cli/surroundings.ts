@@ -12,4 +12,8 @@ export interface Surroundings {
   readonly folder: string;
   /** Instead of this machine's name servers, for `guard check`. */
   readonly resolver?: AddressResolver;
+  /** A person at a terminal, who may be asked and shown how far something is. */
+  readonly terminal?: { confirm(question: string): Promise<boolean> };
+  /** Instead of a timer's pause, ms. */
+  readonly sleep?: (ms: number) => Promise<void>;
 }

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { createRoute } from '../../functions/admin/routes.ts';
 import { runCommandLine } from '../../infra/cli/program.ts';
+import type { Surroundings } from '../../infra/cli/surroundings.ts';
 import { createInstallation, type Installation } from '../admin/installation.ts';
 
 export interface Received {
@@ -27,7 +28,12 @@ export interface AdminEndpoint extends AsyncDisposable {
   /** Runs a command as from that folder's parent, and gives what came out. */
   run(
     words: readonly string[],
-    change?: { readonly input?: string; readonly environment?: Record<string, string> },
+    change?: {
+      readonly input?: string;
+      readonly environment?: Record<string, string>;
+      readonly terminal?: NonNullable<Surroundings['terminal']>;
+      readonly sleep?: (ms: number) => Promise<void>;
+    },
   ): Promise<Output>;
 }
 
@@ -38,8 +44,10 @@ export interface Output {
 }
 
 /** The administrator's route on 127.0.0.1 with the real operations behind it, and a command line that finds it. */
-export async function startAdminEndpoint(): Promise<AdminEndpoint> {
-  const gateway = createInstallation();
+export async function startAdminEndpoint(
+  change: Parameters<typeof createInstallation>[0] = {},
+): Promise<AdminEndpoint> {
+  const gateway = createInstallation(change);
   const route = createRoute(gateway.admin);
   const requests: Received[] = [];
   const token = 'local-administrator-token';
@@ -77,7 +85,7 @@ export async function startAdminEndpoint(): Promise<AdminEndpoint> {
     folder,
     admits: ({ method, path, headers }) =>
       method === 'POST' && path === '/admin' && headers.authorization === `Bearer ${token}`,
-    async run(words, { input = '', environment = {} } = {}) {
+    async run(words, { input = '', environment = {}, ...more } = {}) {
       const output = { out: '', err: '' };
       const code = await runCommandLine(words, {
         write: (text) => {
@@ -89,6 +97,7 @@ export async function startAdminEndpoint(): Promise<AdminEndpoint> {
         readInput: async () => input,
         environment,
         folder: home,
+        ...more,
       });
       return { code, ...output };
     },

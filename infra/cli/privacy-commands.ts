@@ -1,0 +1,117 @@
+import { Option } from 'commander';
+import { CommandFailure } from './command-failure.ts';
+import { type CommandParts, given, rows } from './commands.ts';
+import type { Bar } from './progress.ts';
+import { type Row, record, table } from './render.ts';
+import type { Surroundings } from './surroundings.ts';
+import type { Target } from './target.ts';
+import { addUp } from './walk.ts';
+
+type Options = Readonly<Record<string, unknown>>;
+
+/** What is kept and how long (design §7): how far a tightening is, results that wait for a person, purges. */
+export function addPrivacyCommands(parts: CommandParts): void {
+  const { command, around, bar } = parts;
+  command('ceiling', 'show', 'show how far the last tightening of a level is', () => ({
+    operation: 'ceiling.show',
+    input: {},
+    show: ({ ceiling }) => record(ceiling as Row),
+  }));
+
+  command('approval', 'list', 'list the results that wait for approval', () => ({
+    operation: 'approval.list',
+    input: {},
+    show: ({ approvals }) =>
+      table(['task', 'client', 'profile', 'revision', 'since', 'until'], rows(approvals)),
+  }));
+  command('approval', 'show <task>', 'show the draft that waits: content, for its approver', ([task]) => ({
+    operation: 'approval.show',
+    input: { task },
+    show: showDraft,
+  }));
+  const decide = (verb: string, description: string) =>
+    command('approval', `${verb} <task>`, description, ([task], options) => ({
+      operation: `approval.${verb}`,
+      input: {
+        task,
+        ...given(options, { reason: 'reason' }),
+        ...(options['revision'] === undefined ? {} : { revision: Number(options['revision']) }),
+      },
+      show: record,
+    }))
+      .option('--revision <number>', 'only this draft, as approval show names it')
+      .requiredOption('--reason <text>', 'why; stands in the audit, so quote no content');
+  decide('approve', 'release the result that waits');
+  decide('reject', 'end the task without its result');
+
+  command(
+    'task',
+    'purge [id]',
+    'take tasks away for good: one, of a client, or old ones',
+    ([id], options) => {
+      const days = options['olderThan'];
+      const selection = {
+        ...(id === undefined ? {} : { id }),
+        ...given(options, { client: 'client' }),
+        ...(days === undefined ? {} : { olderThanDays: Number(days) }),
+      };
+      return {
+        operation: 'task.purge',
+        input: { ...selection, dryRun: true },
+        follow: (first, target) => purge({ around, bar, target, selection, options }, first),
+        show: record,
+      };
+    },
+  )
+    .option('--client <id>', 'only tasks of this client')
+    .option('--older-than <days>', 'only tasks that did not change for so many days')
+    .addOption(new Option('--dry-run', 'say how many, and purge none').conflicts('yes'))
+    .option('--yes', 'do not ask');
+}
+
+async function purge(
+  parts: {
+    readonly around: Surroundings;
+    readonly bar: Bar;
+    readonly target: Target;
+    readonly selection: object;
+    readonly options: Options;
+  },
+  first: Row,
+): Promise<Row> {
+  const { around, bar, target, selection, options } = parts;
+  const part = (dryRun: boolean) => (cursor: unknown) =>
+    target('task.purge', { ...selection, dryRun, ...(cursor === undefined ? {} : { cursor }) });
+  const found = await addUp(bar, first, part(true), 'purged');
+  if (options['dryRun'] === true || found['purged'] === 0) return found;
+  if (options['yes'] !== true) {
+    const count = `${found['purged']} of ${found['looked']} tasks`;
+    if (!around.terminal)
+      throw new CommandFailure('NOT_CONFIRMED', `${count} would be purged for good; repeat with --yes`);
+    if (!(await around.terminal.confirm(`Purge ${count} for good?`)))
+      throw new CommandFailure('NOT_CONFIRMED', 'nothing was purged');
+  }
+  const total = Number(found['looked']);
+  return addUp(bar, (await part(false)(undefined)) as Row, part(false), 'purged', total);
+}
+
+function showDraft({ artifacts, message, ...rest }: Row): string {
+  const parts = (row: Row | undefined) => rows(row?.['parts']).map(shownPart);
+  const lines = rows(artifacts).flatMap((artifact, i) => [
+    `artifact ${i + 1}${artifact['name'] === undefined ? '' : ` (${artifact['name']})`}`,
+    ...parts(artifact),
+  ]);
+  const said = message === undefined ? [] : ['message', ...parts(message as Row)];
+  return `${record(rest)}\n${[...lines, ...said].map(printableLines).join('\n')}\n`;
+}
+
+function shownPart(part: Row): string {
+  if (typeof part['text'] === 'string') return part['text'];
+  if ('data' in part) return JSON.stringify(part['data'], undefined, 2);
+  return `[file${part['filename'] === undefined ? '' : ` ${part['filename']}`}, ${part['mediaType'] ?? 'no media type'}]`;
+}
+
+/** Content is data: control characters in it must not reach the terminal. */
+function printableLines(text: string): string {
+  return text.replaceAll(/[^\P{Cc}\n]/gu, ' ');
+}
