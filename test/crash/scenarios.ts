@@ -101,21 +101,31 @@ const immediate: Scenario = {
 };
 
 const streaming: Scenario = {
-  name: 'a stream is followed, by its sender and by another',
+  name: 'a stream is followed by its sender',
   world: {
     providers: {
       slow: async (run) => {
-        await run.sleep(400);
+        await run.sleep(50);
         await run.progress('on it');
-        await run.sleep(400);
+        await run.sleep(50);
         return { kind: 'completed', artifacts: ['a', 'b'].map((text) => ({ parts: [{ text }] })) };
       },
     },
   },
+  play: alone(async (alice) => {
+    await alice.follow(alice.message('stream me'));
+    await alice.until([...alice.handed][0]!, ENDS);
+  }),
+  expected: { ends: ['COMPLETED'], artifacts: ['a', 'b'] },
+};
+
+const watched: Scenario = {
+  name: 'a stream is followed by its sender, who asks after each event, and by another',
+  world: streaming.world ?? {},
   async play(world) {
     const [alice, other] = [new RemoteClient(world), new RemoteClient(world)];
     const watching = (async () => {
-      while (alice.handed.size === 0) await alice.sleep(100);
+      while (alice.handed.size === 0) await alice.sleep(20);
       await other.watch([...alice.handed][0]!);
     })();
     await alice.follow(alice.message('stream me'), true);
@@ -123,7 +133,7 @@ const streaming: Scenario = {
     await watching;
     return [alice, other];
   },
-  expected: { ends: ['COMPLETED'], artifacts: ['a', 'b'] },
+  expected: streaming.expected,
 };
 
 const retried: Scenario = {
@@ -213,7 +223,19 @@ const sliced: Scenario = {
 };
 
 export const scenarios = {
-  ...{ create, progress, question, cancel, immediate, streaming, retried, fallback, spent, deadLetter },
+  ...{
+    create,
+    progress,
+    question,
+    cancel,
+    immediate,
+    streaming,
+    watched,
+    retried,
+    fallback,
+    spent,
+    deadLetter,
+  },
   ...{ deadline, expiry, tooLarge, sliced },
 };
 export type ScenarioName = keyof typeof scenarios;

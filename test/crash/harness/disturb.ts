@@ -33,35 +33,56 @@ export interface Everywhere {
 /** Stops looking after so many points that broke: one fault shows at many. */
 const ENOUGH = 3;
 
+export interface Where {
+  /**
+   * `accepted`: from the moment on at which the first message was queued. What comes before is the same in every
+   * scenario that begins with SendMessage, so one of them from its start does for all.
+   */
+  readonly from?: 'start' | 'accepted';
+  /** Calls that are of interest; default: all. */
+  readonly which?: (call: Call) => boolean;
+}
+
 /**
- * Plays a scenario once for each of its calls and for both moments, with that call's fate; goes on until the run ends
- * before its call k. `where` leaves out calls that are of no interest.
+ * Plays a scenario once for each of its calls and for both moments, with that call's fate; goes on until a run ends
+ * before its call k.
  */
 export async function everywhere(
   bench: Bench,
   scenario: Scenario,
   fateOf: (number: number, when: When) => Fate,
-  where: (call: Call) => boolean = () => true,
+  { from = 'start', which = () => true }: Where = {},
 ): Promise<Everywhere> {
   const found: string[] = [];
   let points = 0;
-  for (let k = 1; ; k++) {
+  for (let k = from === 'start' ? 1 : await accepted(bench, scenario); ; k++) {
     for (const when of ['before', 'after'] as const) {
       let met: Call | undefined;
       const plan: Plan = (call, number) => {
         if (number !== k) return GO;
         met = call;
-        return where(call) ? fateOf(k, when) : GO;
+        return which(call) ? fateOf(k, when) : GO;
       };
       const played = await play(bench, scenario, { plan });
       if (!met) return { points, broken: found };
-      if (!where(met)) break;
-      points++;
+      if (which(met)) points++;
       const at = `${scenario.name}, call ${k} (${met.instance.name} ${met.name}), ${when}`;
       if (played.broken.length > 0) found.push([at, ...played.broken].join('\n  '));
       if (found.length >= ENOUGH) return { points, broken: found };
+      if (!which(met)) break;
     }
   }
+}
+
+/** The number of the call behind which the first message is in the run queue. */
+async function accepted(bench: Bench, scenario: Scenario): Promise<number> {
+  let number = 1;
+  const plan: Plan = (call, at) => {
+    if (number === 1 && call.name === 'sqs SendMessage runs') number = at;
+    return GO;
+  };
+  await play(bench, scenario, { plan });
+  return number;
 }
 
 /**

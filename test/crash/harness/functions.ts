@@ -4,7 +4,7 @@ import { createHandler as createProjector } from '../../../functions/projector/a
 import { createHandler as createSweeper } from '../../../functions/sweeper/app.ts';
 import { createCardPublisher } from '../../../shared/cards/index.ts';
 import type { ProviderAdapter } from '../../../shared/providers/index.ts';
-import { createRegistry, type Provider } from '../../../shared/registry/index.ts';
+import type { Provider } from '../../../shared/registry/index.ts';
 import { handleRpc, type RpcHttpRequest } from '../../../shared/rpc/index.ts';
 import { type ExecutorServices, executeRun } from '../../../shared/runs/execute.ts';
 import { composeTasks, type Seams } from '../../../shared/runtime/compose.ts';
@@ -66,7 +66,6 @@ function rpcOf({ instance, seams }: InstanceParts) {
   const tasks = composeTasks(environment, 'rpc', seams);
   const services = {
     ...tasks,
-    registry: createRegistry({ store: tasks.store, clock: tasks.clock, log: tasks.log }),
     runQueue: seams.runQueue,
     cards: createCardPublisher(),
   };
@@ -81,8 +80,7 @@ function rpcOf({ instance, seams }: InstanceParts) {
 
 function executorOf({ instance, seams, adapterFor, hide }: InstanceParts) {
   const tasks = composeTasks(environment, 'executor', seams);
-  const registry = createRegistry({ store: tasks.store, clock: tasks.clock, log: tasks.log });
-  const services: ExecutorServices = { ...tasks, registry, adapterFor };
+  const services: ExecutorServices = { ...tasks, adapterFor };
   return (event: QueueEvent) => {
     const until = instance.clock.now() + TIMEOUT_MS.executor - 15_000;
     return eachTask(

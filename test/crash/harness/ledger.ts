@@ -28,10 +28,16 @@ export type Effect =
 /** What took effect, whoever learned of it. Its length is the order of things: what stands later happened later. */
 export class Ledger {
   readonly effects: Effect[] = [];
+  readonly #written = new Set<TableName>();
   readonly #tokens = new Set<string>();
 
   note(effect: Effect): void {
     this.effects.push(effect);
+    if (effect.kind === 'write') for (const { table } of effect.writes) this.#written.add(table);
+  }
+
+  isWritten(table: TableName): boolean {
+    return this.#written.has(table);
   }
 
   /** Of a transaction: whether it took effect now, and not by an earlier call under the same token. */

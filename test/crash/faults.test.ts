@@ -1,0 +1,71 @@
+import { describe, expect, test } from 'vitest';
+import { lost, troubled } from './harness/deliveries.ts';
+import { play } from './harness/disturb.ts';
+import { anything, broken, conflict, type Fault, nowAndThen, throttle } from './harness/faults.ts';
+import { seeded } from './harness/seeded.ts';
+import { PATIENCE, withBench } from './harness/suite.ts';
+import type { WorldOptions } from './harness/world.ts';
+import { type Scenario, scenarios } from './scenarios.ts';
+
+const bench = withBench();
+const SEEDS = [1, 2];
+
+/** Plays every scenario under each seed; answers what broke, with the scenario and the seed that did it. */
+async function allUnder(
+  options: (rng: () => number) => WorldOptions,
+  chosen: readonly Scenario[] = Object.values(scenarios),
+): Promise<string> {
+  const found: string[] = [];
+  for (const scenario of chosen) {
+    for (const seed of SEEDS) {
+      const played = await play(bench(), scenario, { seed, shuffled: true, ...options(seeded(seed)) });
+      if (played.broken.length > 0)
+        found.push([`${scenario.name}, seed ${seed}`, ...played.broken].join('\n  '));
+    }
+  }
+  return found.join('\n');
+}
+
+describe('every scenario comes to the same end', () => {
+  test.each<[string, Fault]>([
+    ['conflicts between transactions', conflict],
+    ['throttles', throttle],
+    ['connections that break before and after the call was done', broken],
+    ['all of these', anything],
+  ])('under %s', PATIENCE, async (_, fault) => {
+    expect(await allUnder((rng) => ({ plan: nowAndThen(fault, rng, 0.2) }))).toBe('');
+  });
+
+  test('with queue messages that are lost, doubled, late and out of order', PATIENCE, async () => {
+    expect(await allUnder((rng) => ({ runQueue: troubled(rng, 120_000), visibilityMs: 45_000 }))).toBe('');
+  });
+
+  test('with stream records that are lost, doubled, late and out of order', PATIENCE, async () => {
+    expect(await allUnder((rng) => ({ stream: troubled(rng, 120_000) }))).toBe('');
+  });
+
+  test('with no stream and no queue at all, by the due index alone', PATIENCE, async () => {
+    const chosen = [scenarios.create, scenarios.question, scenarios.retried];
+    const once = (): (() => readonly number[]) => {
+      let sent = 0;
+      // What a sweep sends must arrive, or nothing would.
+      return () => (sent++ === 0 ? [] : [0]);
+    };
+    expect(await allUnder(() => ({ stream: lost, runQueue: once() }), chosen)).toBe('');
+  });
+
+  test('with transactions whose items become visible one after another', PATIENCE, async () => {
+    expect(await allUnder(() => ({ unfoldingMs: 12 }))).toBe('');
+  });
+
+  test('under all of it at once', PATIENCE, async () => {
+    expect(
+      await allUnder((rng) => ({
+        plan: nowAndThen(anything, rng, 0.1),
+        runQueue: troubled(rng, 120_000),
+        stream: troubled(rng, 120_000),
+        unfoldingMs: 12,
+      })),
+    ).toBe('');
+  });
+});
