@@ -1,6 +1,6 @@
 import { Duration } from 'aws-cdk-lib';
 import { Construct } from 'constructs';
-import { allowPurging, READ, SERVE, TASK_WRITE } from './access.ts';
+import { AGENT_READ, allowPurging, READ, SERVE, TASK_WRITE } from './access.ts';
 import { type Foundation, GatewayFunction } from './gateway-function.ts';
 import type { HttpApi } from './http-api.ts';
 import type { SealingKeys } from './sealing-keys.ts';
@@ -41,6 +41,8 @@ export class Administration extends Construct {
       timeout: Duration.minutes(5),
     });
     tables.allow(this.admin, 'registry', [...READ, 'PutItem']);
+    // A remote agent can be forgotten; nothing else of the registry goes, least of all the audit.
+    if (inboxQueue) tables.allow(this.admin, 'registry', ['DeleteItem'], { partitions: AGENT_READ });
     // A repair goes over all tasks, a rebuild takes the old journal away (design §4); a dry run and a purge go over the
     // due index.
     tables.allow(this.admin, 'state', [...TASK_WRITE, 'Scan'], { indexes: ['due'] });

@@ -161,7 +161,7 @@ describe('the role of each function', () => {
         get: 'state view outbox delegation registry',
         put: most,
         update: 'state outbox delegation',
-        delete: purged,
+        delete: `${purged} registry`,
         scan: 'state',
       },
     });
@@ -181,6 +181,14 @@ describe('the role of each function', () => {
     expect(deletes(keys.result('1', 'r', 'a', 0).pk)).toEqual(also('executor'));
     // A callback credential that was acknowledged.
     expect(deletes(keys.working('1', 'w.cred.1', 0).pk)).toEqual(also('reconciler'));
+  });
+
+  it('lets administrators forget remote agents, and nothing else of the registry', () => {
+    const deletes = (partition: string) =>
+      functionNames.filter((name) => onTable(name, 'DeleteItem', 'registry', partition));
+    expect(deletes('agent')).toEqual(['admin']);
+    for (const partition of ['audit#202612', 'client', 'profile', 'provider', 'settings', 'job'])
+      expect(deletes(partition)).toEqual([]);
   });
 
   it('lets callback count signals on its registrations, and see nothing else', () => {
