@@ -136,6 +136,7 @@ export function createHandler(
     .onError((request) => {
       request.response = answerFault(request.error, request.event, log);
     })
+    .after(() => services.flush())
     .handler(createRoute(admin));
 }
 

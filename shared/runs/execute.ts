@@ -182,7 +182,7 @@ async function finish(
     settings,
   };
   const ending = await session.end((head) => stepOf(concluding, head, result));
-  if (ending === 'committed') countEnding(services, session.head);
+  if (ending === 'committed' && session.head.run === 'ended') countEnding(services, session.head);
   return DONE;
 }
 
