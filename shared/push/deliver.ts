@@ -21,7 +21,7 @@ import { readConfig } from './read-config.ts';
 import { deliverRetry } from './retry.ts';
 import type { DeliveryServices, OutboxMessage } from './services.ts';
 import { areSpent, LAST_CALL_MS, type Position, passOver, type Settlement, settle } from './settle.ts';
-import { configUpdate, endJob, RELEASE, standingChanges } from './standing.ts';
+import { configUpdate, endJob, progressUpdate, RELEASE, standingChanges } from './standing.ts';
 import { type Next, waitFor, wake } from './wake.ts';
 
 /** What one event may take at most; a worker that has less left hands over. */
@@ -176,7 +176,7 @@ async function apply(
       services.metrics.count('PushJobEnded', 1, { state });
     }
     await services.store.write(
-      configUpdate(config, {
+      progressUpdate(config, {
         set: { rev: config.revision + 1, index: 0, attempts: 0, single },
         remove: [...RELEASE, 'notBefore', 'spoiled'],
       }),
@@ -185,7 +185,7 @@ async function apply(
   }
   const { set, remove = [] } = standingChanges(config.standing.index, settlement);
   await services.store.write(
-    configUpdate(config, { ...(set ? { set } : {}), remove: [...RELEASE, ...remove] }),
+    progressUpdate(config, { ...(set ? { set } : {}), remove: [...RELEASE, ...remove] }),
   );
   return settlement.kind === 'wait' ? { wakeAt: settlement.until, due: true } : 'again';
 }

@@ -12,7 +12,7 @@ import { judge } from './outcome.ts';
 import { readConfig } from './read-config.ts';
 import type { DeliveryServices, OutboxMessage } from './services.ts';
 import { areSpent, type Position, type Settlement, settle } from './settle.ts';
-import { configUpdate, endJob, jobUpdate, RELEASE, standingChanges } from './standing.ts';
+import { configUpdate, endJob, jobUpdate, progressUpdate, RELEASE, standingChanges } from './standing.ts';
 import { type Next, waitFor } from './wake.ts';
 
 /** An operator's retry with what it is about. */
@@ -127,7 +127,7 @@ async function apply(
   if (settlement.kind === 'job-ended') next = await end(services, job, settlement.state, delivery);
   else await services.store.write(jobUpdate(job, standingChanges(standing.index, settlement)));
   if (settlement.kind === 'wait') next = { wakeAt: settlement.until, due: true };
-  if (config.lease) await services.store.write(configUpdate(config, { remove: [...RELEASE] }));
+  if (config.lease) await services.store.write(progressUpdate(config, { remove: [...RELEASE] }));
   return next;
 }
 

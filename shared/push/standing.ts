@@ -18,8 +18,21 @@ export function standingChanges(
   return { set: { index: index + 1, attempts: 0, single, spoiled }, remove: ['notBefore'] };
 }
 
-/** An update of a config on the condition that nothing of it changed since it was read. */
+/**
+ * An update of a config on the condition that nothing of it changed since it was read, its generation included: what was
+ * opened of its task in between is still there. Whatever starts an attempt is one of these.
+ */
 export function configUpdate(config: Config, changes: Changes): Update {
+  const update = progressUpdate(config, changes);
+  const same = { attribute: 'generation', is: '=', value: config.generation } as const;
+  return { ...update, when: [...update.when, same] };
+}
+
+/**
+ * How far a config has come. A generation that was raised meanwhile, because content of the task went, does not undo an
+ * attempt that was made: else its lease would have to run out first.
+ */
+export function progressUpdate(config: Config, changes: Changes): Update {
   const { index, attempts } = config.standing;
   return {
     kind: 'update',
@@ -28,7 +41,6 @@ export function configUpdate(config: Config, changes: Changes): Update {
     changes,
     when: [
       { attribute: 'state', is: '=', value: config.state },
-      { attribute: 'generation', is: '=', value: config.generation },
       { attribute: 'rev', is: '=', value: config.revision },
       { attribute: 'index', is: '=', value: index },
       { attribute: 'attempts', is: '=', value: attempts },
