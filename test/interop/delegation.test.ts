@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type Host, startHost } from '../../infra/local/host.ts';
 import { recordingMetrics } from '../../shared/telemetry/index.ts';
 import { administer, liftQuotas } from '../e2e/administer.ts';
@@ -70,9 +70,22 @@ async function send(text: string, profile: string, more: { taskId?: string; now?
 }
 
 async function atRest(id: string) {
-  const underWay = /SUBMITTED|WORKING/;
-  await expect.poll(async () => (await get(id)).status.state, within).not.toMatch(underWay);
-  return get(id);
+  return vi.waitFor(async () => {
+    const task = await get(id);
+    expect(task.status.state).not.toMatch(/SUBMITTED|WORKING/);
+    return task;
+  }, within);
+}
+
+async function completed(id: string) {
+  const task = await atRest(id);
+  expect(task.status.state).toBe('TASK_STATE_COMPLETED');
+  return task;
+}
+
+/** Resolves when that is what it was asked for. */
+function isAsked(agent: PythonAgent, ...methods: readonly string[]): Promise<void> {
+  return vi.waitFor(async () => expect(await askedOf(agent)).toEqual(methods), within);
 }
 
 async function get(id: string) {
@@ -102,14 +115,11 @@ describe('a registered Python agent', () => {
       const agent = await register(id, way);
       const before = metrics.measurements.length;
       const { id: task } = await send('wait for it', id, { now: true });
-      const registered = way === 'embedded' ? 'SendMessage' : 'CreateTaskPushNotificationConfig';
-      await expect.poll(() => askedOf(agent), within).toContain(registered);
+      const asks = way === 'embedded' ? ['SendMessage'] : ['SendMessage', 'CreateTaskPushNotificationConfig'];
+      await isAsked(agent, ...asks);
       await agent.proceed();
-      await expect.poll(async () => (await get(task)).status.state, within).toBe('TASK_STATE_COMPLETED');
-      expect(textOf(await get(task))).toBe('done: wait for it');
-      expect(await askedOf(agent)).toEqual(
-        way === 'embedded' ? ['SendMessage'] : ['SendMessage', 'CreateTaskPushNotificationConfig'],
-      );
+      expect(textOf(await completed(task))).toBe('done: wait for it');
+      expect(await askedOf(agent)).toEqual(asks);
       const measured = metrics.measurements.slice(before).map(({ name }) => name);
       const asked = measured.lastIndexOf('RemoteAnswered', measured.indexOf('DependencyEnded'));
       expect(measured.slice(asked)).toContain('ReconcileLag');
@@ -121,10 +131,9 @@ describe('a registered Python agent', () => {
     const id = `waits-${way}`;
     const agent = await register(id, way);
     const { id: task } = await send('wait for it', id, { now: true });
-    await expect.poll(() => askedOf(agent), within).toEqual(['SendMessage']);
+    await isAsked(agent, 'SendMessage');
     await agent.proceed();
-    await expect.poll(async () => (await get(task)).status.state, within).toBe('TASK_STATE_COMPLETED');
-    expect(textOf(await get(task))).toBe('done: wait for it');
+    expect(textOf(await completed(task))).toBe('done: wait for it');
     const shown = await admin('dependency.show', { dependency: `${task}/0001.0000` });
     expect(shown).toMatchObject({ outcome: 'completed', registered: way === 'lost' });
     expect(shown).not.toHaveProperty('lastSignalAt');
@@ -198,14 +207,16 @@ describe('a registered Python agent', () => {
   it('is told to cancel what our client cancels', async () => {
     const agent = await register('cancels', 'embedded');
     const { id } = await send('wait', 'cancels', { now: true });
-    await expect.poll(() => askedOf(agent), within).toEqual(['SendMessage']);
+    await isAsked(agent, 'SendMessage');
     // The dependency knows the remote task once it was acknowledged.
-    await expect
-      .poll(async () => (await admin('dependency.list', { task: id })) as object, within)
-      .toMatchObject({ dependencies: [{ state: 'sent' }] });
+    const isSent = { dependencies: [{ state: 'sent' }] };
+    await vi.waitFor(
+      async () => expect(await admin('dependency.list', { task: id })).toMatchObject(isSent),
+      within,
+    );
     const { body } = await call(host, 'CancelTask', { id });
     expect(body.result).toMatchObject({ status: { state: 'TASK_STATE_CANCELED' } });
-    await expect.poll(() => askedOf(agent), within).toEqual(['SendMessage', 'CancelTask']);
+    await isAsked(agent, 'SendMessage', 'CancelTask');
   });
 });
 

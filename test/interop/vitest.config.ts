@@ -6,7 +6,7 @@ export default defineConfig({
     include: ['test/interop/**/*.test.ts'],
     setupFiles: ['test/only-this-machine.ts'],
     env: { POWERTOOLS_LOG_LEVEL: 'SILENT', POWERTOOLS_METRICS_DISABLED: 'true' },
-    testTimeout: 60_000,
+    testTimeout: 120_000,
     hookTimeout: 60_000,
     maxWorkers: 1,
   },
