@@ -4,8 +4,9 @@ import type { Changes } from '../storage/port.ts';
 import type { Head } from '../tasks/formats.ts';
 import { readHead } from '../tasks/read-head.ts';
 import { showQuestion } from './ask.ts';
-import { cancelRemote, passReply, reconcile, registerCallback, send, signalsOf } from './exchange.ts';
+import { cancelRemote, passReply, reconcile, registerCallback, send } from './exchange.ts';
 import { type Dependency, dependencyOf } from './formats.ts';
+import { signalsOf } from './inbox.ts';
 import { abandon, resolve } from './resolve.ts';
 import type { InboxMessage, ReconcilerServices } from './services.ts';
 

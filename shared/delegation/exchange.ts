@@ -1,17 +1,15 @@
 import { type A2AClient, type CallFailure, pollDelayMs } from '../client/index.ts';
-import type { PeerTask, TaskPushNotificationConfig } from '../protocol/index.ts';
+import type { PeerTask } from '../protocol/index.ts';
 import type { RemoteAgent } from '../registry/index.ts';
-import { keys } from '../storage/keys.ts';
 import type { Head } from '../tasks/formats.ts';
 import { originalOf, readWorking, workingName } from '../tasks/working.ts';
 import { retryMs, update } from './advance.ts';
 import { noteQuestion } from './ask.ts';
-import { countRegistrations } from './count.ts';
 import type { Dependency, DependencyOutcome } from './formats.ts';
+import { callbackOf, drain, forgetCredential, localRegistration, signalsOf } from './inbox.ts';
 import { readMessage } from './read-message.ts';
 import { type Resolution, resolve } from './resolve.ts';
 import type { ReconcilerServices } from './services.ts';
-import { pendingRegistration, registrationId } from './suspend.ts';
 
 type Wake = Promise<number | undefined>;
 
@@ -242,88 +240,4 @@ async function acknowledge(
   if (!(await update(services, dependency, { set: changes }))) return undefined;
   if (registered) await forgetCredential(services, head, dependency);
   return { ...dependency, ...changes };
-}
-
-async function forgetCredential(
-  services: ReconcilerServices,
-  head: Head,
-  dependency: Dependency,
-): Promise<void> {
-  if (!head.working) return;
-  const key = keys.working(head.task, `${head.working.id}.${workingName.credential(dependency.id)}`, 0);
-  await services.store.write({ kind: 'delete', table: 'state', key });
-}
-
-/** The config that tells a remote where to call back; `undefined`: push is off, or nobody knows our address. */
-async function callbackOf(
-  services: ReconcilerServices,
-  head: Head,
-  dependency: Dependency,
-): Promise<TaskPushNotificationConfig | undefined> {
-  const { registration, push } = dependency;
-  if (push === 'off' || !registration || !services.publicUrl) return undefined;
-  const kept = await readWorking<'credential'>(services, head, workingName.credential(dependency.id));
-  if (!kept) return undefined;
-  return {
-    id: registration,
-    url: `${services.publicUrl}/callbacks/${registration}`,
-    authentication: { scheme: 'Bearer', credentials: kept.credential },
-  };
-}
-
-async function localRegistration(
-  services: ReconcilerServices,
-  head: Head,
-  dependency: Dependency,
-): Promise<Dependency | undefined> {
-  if (dependency.registration) return dependency;
-  if (!head.working) return undefined;
-  const registration = registrationId(services);
-  const outcome = await services.store.transact(
-    [
-      {
-        kind: 'update',
-        table: 'delegation',
-        key: keys.dependency(dependency.task, dependency.id),
-        changes: { set: { registration } },
-        when: [
-          { attribute: 'state', is: '=', value: 'sent' },
-          { attribute: 'registration', is: 'absent' },
-        ],
-      },
-      ...(await pendingRegistration(services, head, head.working, dependency, registration)),
-      countRegistrations(1),
-    ],
-    services.random.uuid(),
-  );
-  return outcome.kind === 'done' ? { ...dependency, registration } : undefined;
-}
-
-/** Signals that were not reconciled yet, and when the last of them came, epoch ms. */
-export async function signalsOf(
-  services: ReconcilerServices,
-  { registration }: Dependency,
-): Promise<{ readonly waiting: number; readonly lastAt?: number }> {
-  if (!registration) return { waiting: 0 };
-  const item = await services.store.get('delegation', keys.registration(registration), { consistent: true });
-  const lastAt = item?.['lastAt'];
-  return {
-    waiting: Number(item?.['signals'] ?? 0),
-    ...(typeof lastAt === 'number' ? { lastAt } : {}),
-  };
-}
-
-async function drain(
-  services: ReconcilerServices,
-  { registration }: Dependency,
-  signals: number,
-): Promise<void> {
-  if (!registration || signals === 0) return;
-  await services.store.write({
-    kind: 'update',
-    table: 'delegation',
-    key: keys.registration(registration),
-    changes: { add: { signals: -signals } },
-    when: [{ attribute: 'signals', is: '>=', value: signals }],
-  });
 }
