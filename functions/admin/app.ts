@@ -18,6 +18,7 @@ import {
   showApproval,
   showCeilingJob,
   startOfCeilingJob,
+  tighteningInForceAt,
 } from '../../shared/ceilings/index.ts';
 import { readAgentCard, testAgent } from '../../shared/delegation/agents.ts';
 import { createClientOf } from '../../shared/delegation/client-of.ts';
@@ -82,6 +83,7 @@ export function createHandler(
   };
   const ceilings: CeilingOperations = {
     start: () => startOfCeilingJob(services),
+    inForceAt: () => tighteningInForceAt(services),
     show: () => showCeilingJob(services),
     count: (proposed, cursor) => countProposed(services, proposed, cursor, clock.now() + WALK_MS),
   };

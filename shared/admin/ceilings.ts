@@ -1,7 +1,6 @@
 import * as z from 'zod';
 import {
   type AnswerLevel,
-  CACHE_MS,
   type Decision,
   type Profile,
   type Provider,
@@ -34,6 +33,8 @@ export interface Proposed {
 export interface CeilingOperations {
   /** The put that starts the job; part of the transaction that lowers a level. */
   start(): Action;
+  /** When no read and no delivery knows the level before the last tightening any more, epoch ms. */
+  inForceAt(): Promise<number | undefined>;
   /** How far the job is; `undefined`: there never was one. Plain JSON. */
   show(): Promise<object | undefined>;
   /** How many tasks a change would touch, a part of them: `next` absent means that was all. */
@@ -73,10 +74,16 @@ export class Tightening {
       : decision;
   }
 
-  /** Success of a tightening is told when no read and no delivery can know the older level any more (P9). */
+  /**
+   * Success of a tightening is told when no read and no delivery can know the older level any more (P9); also to who
+   * repeats a command whose answer was lost.
+   */
   async answer(answer: AdminAnswer): Promise<AdminAnswer> {
-    if (answer.kind === 'failed' || !this.#started) return answer;
-    await this.#parts.clock.sleep(CACHE_MS);
-    return done({ ...answer.result, ceiling: await this.#parts.ceilings.show() });
+    if (answer.kind === 'failed') return answer;
+    const { clock, ceilings } = this.#parts;
+    const left = ((await ceilings.inForceAt()) ?? 0) - clock.now();
+    if (left <= 0 && !this.#started) return answer;
+    if (left > 0) await clock.sleep(left);
+    return done({ ...answer.result, ceiling: await ceilings.show() });
   }
 }

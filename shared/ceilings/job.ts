@@ -53,6 +53,14 @@ export function startOfCeilingJob({
   return putJob({ id: random.uuid(), step: 0, startedAt: now, pass: 1, from: now + CACHE_MS, ...counts });
 }
 
+/** When the level before the last tightening is known to no read and no delivery any more, epoch ms. */
+export async function tighteningInForceAt(
+  services: Pick<TaskServices, 'store'>,
+): Promise<number | undefined> {
+  const job = await readCeilingJob(services);
+  return job && job.startedAt + CACHE_MS;
+}
+
 export async function readCeilingJob(services: Pick<TaskServices, 'store'>): Promise<CeilingJob | undefined> {
   const item = await services.store.get('registry', keys.ceilingJob(), { consistent: true });
   return item && (item['job'] as unknown as CeilingJob);

@@ -141,7 +141,7 @@ export function clientRoleMadeUp(
 
 /** Tightening, approvals and purges made up: names say what becomes of them. */
 export function privacyMadeUp(
-  store: Pick<Store, 'transact'>,
+  store: Pick<Store, 'transact' | 'get'>,
 ): Pick<AdminParts, 'ceilings' | 'approvals' | 'purge'> {
   const decide: AdminParts['approvals']['approve'] = async (task, revision, audit) => {
     if (task !== 'waits') return 'not-waiting';
@@ -157,6 +157,8 @@ export function privacyMadeUp(
         table: 'registry',
         item: { pk: 'job', sk: 'ceiling', v: 1 },
       }),
+      inForceAt: async () =>
+        (await store.get('registry', { pk: 'job', sk: 'ceiling' })) && Date.UTC(2026, 10, 30) + 5_000,
       show: async () => ({ state: 'done', pass: 2, total: 5, looked: 5, lowered: 2 }),
       count: async (_proposed, cursor) =>
         cursor ? { looked: 1, touched: 0 } : { looked: 4, touched: 2, next },

@@ -58,6 +58,18 @@ describe('a change that lowers a level', () => {
     expect(jobs(gateway)).toEqual([]);
   });
 
+  it('is told no sooner to who repeats it because its answer was lost', async () => {
+    const slept: number[] = [];
+    const clock = { ...createInstallation().clock, sleep: async (ms: number) => void slept.push(ms) };
+    const gateway = await published({ clock });
+    await gateway.run('settings.set', { settings: { answerLevel: 'redacted' } });
+    slept.length = 0;
+    const again = await gateway.run('settings.set', { settings: { answerLevel: 'redacted' } });
+    expect(again['changed']).toEqual([]);
+    expect(slept).toEqual([5_000]);
+    expect(jobs(gateway)).toHaveLength(1);
+  });
+
   it('lists the published profiles that can no longer be called, with the reason', async () => {
     const gateway = await published();
     const bySettings = await gateway.run('settings.set', { settings: { answerLevel: 'none' } });
@@ -114,6 +126,7 @@ describe('a dry run', () => {
     const gateway = await published({
       ceilings: {
         start: () => ({ kind: 'put', table: 'registry', item: { pk: 'job', sk: 'ceiling', v: 1 } }),
+        inForceAt: async () => undefined,
         show: async () => undefined,
         count: async (proposed) => {
           asked.push(proposed);

@@ -15,6 +15,7 @@ function stepping(): AdminParts['ceilings'] {
   ];
   return {
     start: () => ({ kind: 'put', table: 'registry', item: { pk: 'job', sk: 'ceiling', v: 1 } }),
+    inForceAt: async () => undefined,
     show: async () => states[Math.min(looks++, states.length - 1)],
     count: async () => ({ looked: 0, touched: 0 }),
   };
