@@ -24,6 +24,12 @@ const REFUSED: Resolution = {
   message: [{ text: 'The agent that was asked did not accept the message.' }],
 };
 
+/**
+ * A remote that answers a send with a fault of its own may have run the agent, and without dedup runs it again: so often,
+ * not until the deadline. One that cannot be reached is tried until then.
+ */
+const MAX_FAULTS = 4;
+
 /** Sends the message: the same `messageId` and body each time, until the remote acknowledged a task or answered. */
 export async function send(services: ReconcilerServices, head: Head, dependency: Dependency): Wake {
   const reached = await reach(services, dependency);
@@ -170,7 +176,8 @@ async function sendFailed(services: ReconcilerServices, dependency: Dependency, 
     await update(services, dependency, { set: { push: 'off', tries: dependency.tries + 1 } });
     return services.clock.now();
   }
-  if (!isPassing(failure)) return ended(services, dependency, REFUSED);
+  const broken = failure.kind === 'remote-error' && dependency.tries >= MAX_FAULTS;
+  if (broken || !isPassing(failure)) return ended(services, dependency, REFUSED);
   return retried(services, dependency, failure);
 }
 
