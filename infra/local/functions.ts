@@ -61,19 +61,20 @@ export interface FunctionSource {
   readonly given?: Partial<Record<FunctionName, Handler | StreamHandler>> | undefined;
 }
 
-/** The handlers of all functions, built with these variables. Rejects with the name of the one that cannot be. */
+/** The handlers of functions, built with these variables. Rejects with the name of the one that cannot be. */
 export async function loadFunctions(
   source: FunctionSource,
-): Promise<Record<FunctionName, Handler | StreamHandler>> {
+  names: readonly FunctionName[],
+): Promise<ReadonlyMap<FunctionName, Handler | StreamHandler>> {
   if (source.bundles !== undefined) setEnvironment(source.variables);
-  const loaded = functionNames.map(async (name) => {
+  const loaded = names.map(async (name) => {
     try {
       return [name, source.given?.[name] ?? (await load(name, source))] as const;
     } catch (error) {
       throw new Error(`The function ${name} could not be loaded.`, { cause: error });
     }
   });
-  return Object.fromEntries(await Promise.all(loaded)) as Record<FunctionName, Handler | StreamHandler>;
+  return new Map(await Promise.all(loaded));
 }
 
 /** The filter of the projector's event source: each commit inserts exactly one revision (P3). */
@@ -84,7 +85,8 @@ export function isRevisionInsert(record: DynamoDBRecord): boolean {
 
 function setEnvironment(variables: Readonly<Record<string, string | undefined>>): void {
   for (const [name, value] of Object.entries(variables)) {
-    if (value !== undefined) process.env[name] = value;
+    if (value === undefined) delete process.env[name];
+    else process.env[name] = value;
   }
 }
 

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Seams } from '../../shared/runtime/compose.ts';
+import { hasFunction, type Roles } from '../../shared/runtime/roles.ts';
 import { routes } from '../../shared/runtime/routes.ts';
 import { administerBy } from './administer.ts';
 import { type DataFolder, openDataFolder } from './data-folder.ts';
@@ -37,6 +38,8 @@ export interface HostOptions {
   readonly bundles?: string;
   /** Handlers that stand in for functions of the gateway. */
   readonly functions?: Partial<Record<FunctionName, Handler | StreamHandler>>;
+  /** Default both. Of a role that is off there is no route, no function and no table that anybody knows of. */
+  readonly roles?: Roles;
   /** What the functions get besides their variables. */
   readonly seams?: Seams;
   /** Client, provider and profiles to try the gateway with. Default true. */
@@ -54,7 +57,7 @@ export interface HostOptions {
 export interface Host {
   readonly url: string;
   readonly cardUrl: string;
-  /** Bearer of the client `demo`; empty when nothing was seeded. */
+  /** Bearer of the client `demo`; empty when nothing was seeded, and without the server role. */
   readonly token: string;
   /** Bearer of the route `/admin`. */
   readonly adminToken: string;
@@ -93,6 +96,8 @@ async function build(
   stopAll: () => Promise<void>,
 ): Promise<Host> {
   const given = options.variables ?? process.env;
+  const roles = options.roles ?? { server: true, client: true };
+  const names = functionNames.filter((name) => hasFunction(roles, name));
   provideAwsLambda();
   provideCredentials();
   const folder = openDataFolder(options.dataDir);
@@ -119,7 +124,7 @@ async function build(
   const opened = Promise.withResolvers<void>();
   const gateway = await startGateway({
     port: options.port ?? 0,
-    routes,
+    routes: routes.filter((route) => hasFunction(roles, route.function)),
     functions: (name) => table.get(name),
     administratorToken: adminToken,
     ready: opened.promise,
@@ -127,7 +132,7 @@ async function build(
   });
   undo.push(gateway.stop);
 
-  const handlers = await loadFunctions({
+  const source = {
     bundles: options.bundles,
     given: options.functions,
     seams: {
@@ -143,33 +148,38 @@ async function build(
       AWS_ENDPOINT_URL_LAMBDA: lambda.endpoint,
       SEALPOST_STATE_TABLE: tables.state,
       SEALPOST_VIEW_TABLE: tables.view,
-      SEALPOST_OUTBOX_TABLE: tables.outbox,
-      SEALPOST_DELEGATION_TABLE: tables.delegation,
+      SEALPOST_OUTBOX_TABLE: roles.server ? tables.outbox : undefined,
+      SEALPOST_DELEGATION_TABLE: roles.client ? tables.delegation : undefined,
       SEALPOST_REGISTRY_TABLE: tables.registry,
       SEALPOST_DATA_KEY: kms.keys.data,
-      SEALPOST_CARD_KEY: kms.keys.card,
+      SEALPOST_CARD_KEY: roles.server ? kms.keys.card : undefined,
       SEALPOST_RUN_QUEUE: queues.queues.run.url,
       SEALPOST_PROJECTION_QUEUE: queues.queues.projection.url,
-      SEALPOST_OUTBOX_QUEUE: queues.queues.outbox.url,
-      SEALPOST_INBOX_QUEUE: queues.queues.inbox.url,
+      SEALPOST_OUTBOX_QUEUE: roles.server ? queues.queues.outbox.url : undefined,
+      SEALPOST_INBOX_QUEUE: roles.client ? queues.queues.inbox.url : undefined,
       SEALPOST_PUBLIC_URL: gateway.url,
     },
-  });
-  for (const name of functionNames) table.set(name, gatewayFunction(name, handlers[name]));
+  };
+  const handlers = await loadFunctions(source, names);
+  for (const [name, handler] of handlers) table.set(name, gatewayFunction(name, handler));
 
-  const administer = administerBy(handlers.admin as Handler);
-  const token = options.seed === false ? '' : await seed(administer, Object.keys(modules), saved?.token);
-  folder.writeHost({ url: gateway.url, adminToken, token, tablePrefix });
+  const administer = administerBy(handlers.get('admin') as Handler);
+  const client = roles.server ? { known: saved?.token } : undefined;
+  const token = options.seed === false ? '' : await seed(administer, Object.keys(modules), client);
+  // A token that nobody can use without the server role is of use again with it.
+  const kept = roles.server ? token : saved?.token;
+  folder.writeHost({ url: gateway.url, adminToken, token: kept ?? '', tablePrefix });
 
   const invocable = (name: FunctionName): Invocable => ({
     name,
-    handler: handlers[name] as Handler,
+    handler: handlers.get(name) as Handler,
     timeoutSeconds: functionDefinitions[name].timeoutSeconds,
   });
   const pollers = await startPollers(
     services,
     tables.state,
     folder,
+    names,
     invocable,
     options.sweepMs ?? 60_000,
     onError,
@@ -221,6 +231,7 @@ async function startPollers(
   { engine, queues }: Awaited<ReturnType<typeof startServices>>,
   stateTable: string,
   folder: DataFolder,
+  names: readonly FunctionName[],
   invocable: (name: FunctionName) => Invocable,
   sweepMs: number,
   onError: OnError,
@@ -234,14 +245,14 @@ async function startPollers(
     retryAttempts: 10,
     onError,
   });
-  const mapped = functionNames.flatMap((name) => {
+  const mapped = names.flatMap((name) => {
     const definition = functionDefinitions[name];
     if (!('queue' in definition)) return [];
     const { name: queue, ...limits } = definition.queue;
     const source = { endpoint: queues.endpoint, queue: queues.queues[queue] };
     return [mapQueue({ ...source, ...limits, target: invocable(name), onError })];
   });
-  const scheduled = functionNames
+  const scheduled = names
     .filter((name) => 'everyMinute' in functionDefinitions[name])
     .map((name) => schedule(invocable(name), sweepMs, onError));
   return [projector, ...mapped, ...scheduled];

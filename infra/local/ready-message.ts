@@ -9,6 +9,25 @@ export function readyLine({ url, cardUrl, token }: Ready): string {
 
 /** What people read, with a command for each of two tools that works when pasted into a shell. */
 export function greeting(host: Ready, dataDir: string | undefined): string {
+  return host.token === '' ? withoutClients(host, dataDir) : serving(host, dataDir);
+}
+
+/** Without the server role nobody sends messages; administrators start runs. */
+function withoutClients(host: Ready, dataDir: string | undefined): string {
+  return [
+    '',
+    `  Sealpost is ready at ${host.url}, without the server role`,
+    '',
+    `  Data          ${dataDir ?? 'in memory (keep it with --data <dir>)'}`,
+    `  Start a run   ${administer(host, dataDir, "run start echo --message 'Hello!'")}`,
+    '',
+    '  Ctrl-C stops it.',
+    '',
+    '',
+  ].join('\n');
+}
+
+function serving(host: Ready, dataDir: string | undefined): string {
   return [
     '',
     `  Sealpost is ready at ${host.url}`,
@@ -57,8 +76,8 @@ function request(messageId: string) {
   return { jsonrpc: '2.0', id: 1, method: 'SendMessage', params: { message } };
 }
 
-function administer({ url, adminToken }: Ready, dataDir: string | undefined): string {
+function administer({ url, adminToken }: Ready, dataDir: string | undefined, what = 'client list'): string {
   return dataDir === undefined
-    ? `SEALPOST_ADMIN_TOKEN=${adminToken} npm run admin -- client list --url ${url}`
-    : `npm run admin -- client list --data ${dataDir}`;
+    ? `SEALPOST_ADMIN_TOKEN=${adminToken} npm run admin -- ${what} --url ${url}`
+    : `npm run admin -- ${what} --data ${dataDir}`;
 }

@@ -17,12 +17,12 @@ const echo = 'echo';
 /**
  * Makes a gateway that can be tried at once: client `demo`, provider and default profile `echo`, and a provider and
  * profile for each function. What is there already is left as its administrator wants it. Resolves with a token of
- * `demo`: `known`, where that client still stands.
+ * `demo`: `known`, where that client still stands; without `client` there is none, and the token is empty.
  */
 export async function seed(
   administer: Administer,
   functionNames: readonly string[],
-  known: string | undefined,
+  client: { readonly known: string | undefined } | undefined,
 ): Promise<string> {
   const [clients, providers, profiles] = await Promise.all([
     idsOf(administer, 'client'),
@@ -44,7 +44,8 @@ export async function seed(
     await administer('profile.publish', { id });
     if (id === echo) await administer('settings.set', { settings: { defaultProfile: echo } });
   }
-  if (clients.has(demo)) return known ?? (await rotate(administer));
+  if (!client) return '';
+  if (clients.has(demo)) return client.known ?? (await rotate(administer));
   return tokenOf(await administer('client.add', { id: demo, name: 'Demo', profiles: ['*'] }));
 }
 

@@ -1,4 +1,5 @@
 import { Command, InvalidArgumentError } from 'commander';
+import { parseRoles, type Roles } from '../../shared/runtime/roles.ts';
 import type { Host } from './host.ts';
 import { greeting, readyLine } from './ready-message.ts';
 
@@ -7,6 +8,7 @@ interface Flags {
   readonly port: number;
   readonly function: Readonly<Record<string, string>>;
   readonly allowLoopback?: true;
+  readonly roles?: Roles;
   readonly bundles?: string;
   readonly json?: true;
   readonly verbose?: true;
@@ -27,6 +29,7 @@ const command = new Command('npm start --')
     {},
   )
   .option('--allow-loopback', 'let providers and webhooks be on this machine')
+  .option('--roles <roles>', 'server, client, or both with a comma between (default: both)', readRoles)
   .option('--bundles <dir>', 'run the functions from bundles as they are deployed')
   .option('--json', 'print one line of JSON when ready, and nothing else')
   .option('--verbose', 'show everything that the functions log')
@@ -46,6 +49,7 @@ async function run(flags: Flags): Promise<void> {
     functionModules: flags.function,
     ...(flags.data !== undefined && { dataDir: flags.data }),
     ...(flags.allowLoopback && { allowLoopback: true }),
+    ...(flags.roles && { roles: flags.roles }),
     ...(flags.bundles !== undefined && { bundles: flags.bundles }),
     onError: (name, error) =>
       console.error(`${name}: ${error instanceof Error ? error.stack : String(error)}`),
@@ -88,6 +92,12 @@ function parsePort(text: string): number {
   const port = Number(text);
   if (/^\d{1,5}$/.test(text) && port <= 65_535) return port;
   throw new InvalidArgumentError('It must be a number from 0 to 65535.');
+}
+
+function readRoles(text: string): Roles {
+  const roles = parseRoles(text);
+  if (roles) return roles;
+  throw new InvalidArgumentError('It must be server, client or server,client.');
 }
 
 function parseFunction(text: string, functions: Readonly<Record<string, string>>): Record<string, string> {

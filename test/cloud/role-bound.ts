@@ -1,5 +1,7 @@
 import type { FunctionName } from '../../infra/bundle.ts';
+import type { InboxMessage } from '../../shared/delegation/services.ts';
 import type { OutboxMessage } from '../../shared/push/services.ts';
+import { createPatternRedactor, redactorByMethod } from '../../shared/redaction/index.ts';
 import type { Seams } from '../../shared/runtime/compose.ts';
 import type { KeyContext, KeyService, RunMessage, WorkQueue } from '../../shared/runtime/ports.ts';
 import type { Action, Key, QueryInput, Store } from '../../shared/storage/port.ts';
@@ -21,15 +23,16 @@ export interface Surroundings {
   readonly runQueue: WorkQueue<RunMessage>;
   readonly projectionQueue: WorkQueue<RunMessage>;
   readonly outboxQueue: WorkQueue<OutboxMessage>;
+  readonly inboxQueue: WorkQueue<InboxMessage>;
 }
 
-/** Store, key service and queues that let a function do what its deployed role lets it, and keep what was asked. */
+/** Store, key service, queues and redaction that let a function do what its deployed role lets it, and keep what was asked. */
 export function roleBound(
   stack: Synthesised,
   name: FunctionName,
   surroundings: Surroundings,
   asked: Asked[],
-): Required<Pick<Seams, keyof Surroundings>> {
+): Required<Pick<Seams, keyof Surroundings | 'redactor'>> {
   const statements = stack.statements(name);
   const ask = (one: Ask) => {
     const allowed = may(statements, one);
@@ -80,6 +83,7 @@ export function roleBound(
   });
 
   const { store, keyService } = surroundings;
+  const pattern = createPatternRedactor();
   return {
     store: {
       async get(table, key, options) {
@@ -129,6 +133,16 @@ export function roleBound(
     runQueue: queue('runs', surroundings.runQueue),
     projectionQueue: queue('projections', surroundings.projectionQueue),
     outboxQueue: queue('outbox', surroundings.outboxQueue),
+    inboxQueue: queue('inbox', surroundings.inboxQueue),
+    redactor: redactorByMethod({
+      pattern,
+      comprehend: {
+        async redactTexts(texts, options) {
+          ask({ action: 'comprehend:DetectPiiEntities', resource: '*' });
+          return pattern.redactTexts(texts, options);
+        },
+      },
+    }),
   };
 }
 

@@ -71,7 +71,9 @@ export function synthesise(
   return {
     resources,
     outputs: template.Outputs,
-    findings: findingsOf(app),
+    get findings() {
+      return findingsOf(app);
+    },
     stack,
     ofType: (type) => resources.filter((resource) => resource.type === type),
     function: (name) => byId(logicalId(functions.get(name)!.function)),
