@@ -106,7 +106,11 @@ describe('the README on what administrators set', () => {
       const value = defaults[namesIn(name)[0] ?? ''];
       if (value === undefined) expect(['none', "the API's own URL"], name).toContain(stated);
       else if (typeof value === 'number') expect(stated, name).toBe(String(value));
-      else expect(stated, name).toBe(defaultOf(value));
+      // Roles are read into an object of flags.
+      else if (typeof value === 'object' && !Array.isArray(value)) {
+        const on = Object.entries(value as Record<string, boolean>).filter(([, flag]) => flag);
+        expect(stated, name).toBe(`\`${on.map(([role]) => role).join(',')}\``);
+      } else expect(stated, name).toBe(defaultOf(value));
     }
   });
 
