@@ -119,7 +119,10 @@ interface Key {
 }
 
 /** Tries every salt that stands anywhere on everything sealed, whoever it belongs to. */
-async function openAll({ gateway }: Push, items: Record<TableName, StoredItem[]>): Promise<string[]> {
+export async function openAll(
+  { gateway }: Pick<Push, 'gateway'>,
+  items: { readonly state: readonly StoredItem[] },
+): Promise<string[]> {
   const salts = items.state.flatMap((item): Key[] => {
     const { work } = item as { work?: Key };
     const own = item['salt'] ? [{ salt: item['salt'] as Uint8Array, epoch: String(item['epoch']) }] : [];

@@ -1,6 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import { keys } from '../../shared/storage/keys.ts';
 import type { Action } from '../../shared/storage/port.ts';
+import { readHead } from '../../shared/tasks/read-head.ts';
 import { executing, message } from '../server/rig.ts';
 import { ask, errorOf, stream } from '../server/scene.ts';
 import {
@@ -272,6 +273,15 @@ async function lowerHead({ store }: Keeping, task: string, level: string): Promi
     when: [{ attribute: 'pk', is: 'present' }],
   });
 }
+
+test('a provider stands once among those that were tried, however often it is', async () => {
+  const [first, second] = [scripted(() => failing), scripted(() => failing)];
+  await using keeping = await startKeeping({ adapters: { first, second }, profile: { attempts: 3 } });
+  const id = await keeping.send('go');
+  await keeping.gateway.runAll();
+  expect(second.requests).toHaveLength(3);
+  expect((await readHead(keeping.gateway.services, id))?.tried).toEqual(['first', 'second']);
+});
 
 test('a follow-up to a task of which nothing may be kept any more is refused', async () => {
   const only = scripted(() => ({ kind: 'input-required', message: [{ text: 'which?' }] }));

@@ -10,6 +10,8 @@ export interface Scenario {
   /** Plays the clients; resolves with them when they have what they came for. */
   readonly play: (world: World) => Promise<RemoteClient[]>;
   readonly expected: Expected;
+  /** Instead of what must hold of tasks that are kept as they are: what is broken, in words. */
+  readonly check?: (world: World, clients: readonly RemoteClient[]) => Promise<string[]>;
 }
 
 const ENDS = ['COMPLETED', 'FAILED', 'CANCELED', 'REJECTED'];

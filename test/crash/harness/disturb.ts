@@ -17,7 +17,8 @@ export async function play(bench: Bench, scenario: Scenario, options: WorldOptio
   try {
     const playing = scenario.play(world);
     await world.run(playing);
-    return { world, broken: await broken(world, await playing, scenario.expected) };
+    const { check = (_, clients) => broken(world, clients, scenario.expected) } = scenario;
+    return { world, broken: await check(world, await playing) };
   } catch (error) {
     return { world, broken: [String(error)] };
   }

@@ -1,9 +1,14 @@
+import { createHandler as createAdmin } from '../../../functions/admin/app.ts';
+import { createHandler as createCeiling } from '../../../functions/ceiling/app.ts';
 import { createHandler as createDeadLetter } from '../../../functions/dead-letter/app.ts';
 import { createHandler as createProjectionRetry } from '../../../functions/projection-retry/app.ts';
 import { createHandler as createProjector } from '../../../functions/projector/app.ts';
 import { createHandler as createSweeper } from '../../../functions/sweeper/app.ts';
 import { createCardPublisher } from '../../../shared/cards/index.ts';
+import type { Guard, RequestCall } from '../../../shared/guard/index.ts';
 import type { ProviderAdapter } from '../../../shared/providers/index.ts';
+import { deliver } from '../../../shared/push/deliver.ts';
+import type { OutboxMessage } from '../../../shared/push/services.ts';
 import type { Provider } from '../../../shared/registry/index.ts';
 import { handleRpc, type RpcHttpRequest } from '../../../shared/rpc/index.ts';
 import { type ExecutorServices, executeRun } from '../../../shared/runs/execute.ts';
@@ -25,8 +30,13 @@ export interface RpcResponse {
 /** What a function is built from in an instance: the seams that the local host and tests have. */
 export interface InstanceParts {
   readonly instance: Instance;
-  readonly seams: Seams & { readonly runQueue: WorkQueue<RunMessage> };
+  readonly seams: Seams & {
+    readonly runQueue: WorkQueue<RunMessage>;
+    readonly outboxQueue: WorkQueue<OutboxMessage>;
+  };
   readonly adapterFor: (provider: Provider) => ProviderAdapter;
+  /** One POST to a webhook, which answers 204. */
+  readonly webhook: (call: RequestCall) => ReturnType<Guard['request']>;
   /** ChangeMessageVisibility of the message of that receipt. */
   readonly hide: (receipt: string, seconds: number) => Promise<void>;
 }
@@ -58,6 +68,9 @@ export const functions = {
   sweeper: ({ instance, seams }: InstanceParts) => handlerOf(instance, createSweeper(environment, seams)),
   'dead-letter': ({ instance, seams }: InstanceParts) =>
     handlerOf(instance, createDeadLetter(environment, seams)),
+  admin: ({ instance, seams }: InstanceParts) => handlerOf(instance, createAdmin(environment, seams)),
+  ceiling: ({ instance, seams }: InstanceParts) => handlerOf(instance, createCeiling(environment, seams)),
+  delivery: deliveryOf,
 } as const;
 
 export type FunctionName = keyof typeof functions;
@@ -94,6 +107,19 @@ function executorOf({ instance, seams, adapterFor, hide }: InstanceParts) {
       },
       () => {},
     );
+  };
+}
+
+/** As `functions/delivery/app.ts`, with a guard that lets everything through. */
+function deliveryOf({ instance, seams, webhook }: InstanceParts) {
+  const tasks = composeTasks(environment, 'delivery', seams);
+  const guard = { checkText: () => ({ verdict: 'allow' }), request: webhook } as unknown as Guard;
+  const policyOf = async () => ({ purpose: 'webhook' as const });
+  const services = { ...tasks, outboxQueue: seams.outboxQueue, guard, policyOf };
+  return async (event: QueueEvent) => {
+    for (const { body } of event.Records)
+      await deliver(services, JSON.parse(body) as OutboxMessage, instance.clock.now() + TIMEOUT_MS.other);
+    return { batchItemFailures: [] };
   };
 }
 

@@ -23,7 +23,8 @@ export type Effect =
       readonly attempt: number;
       /** Made by an instance that had been frozen: it may not know what happened meanwhile. */
       readonly late: boolean;
-    };
+    }
+  | { readonly kind: 'webhook'; readonly at: number; readonly body: string };
 
 /** What took effect, whoever learned of it. Its length is the order of things: what stands later happened later. */
 export class Ledger {

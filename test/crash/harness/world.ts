@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { type DynamoDBClient, ScanCommand } from '@aws-sdk/client-dynamodb';
 import { isTerminal } from '../../../shared/protocol/index.ts';
 import { createPatternRedactor } from '../../../shared/redaction/index.ts';
-import type { Profile, Provider, Settings } from '../../../shared/registry/index.ts';
+import type { AnswerLevel, Profile, Provider, Settings } from '../../../shared/registry/index.ts';
 import type { KeyService } from '../../../shared/runtime/ports.ts';
 import type { BatchAnswer, QueueEvent } from '../../../shared/runtime/queue-event.ts';
 import type { Store, TableName } from '../../../shared/storage/index.ts';
@@ -40,6 +40,8 @@ export interface WorldOptions {
   readonly settings?: Partial<Settings>;
   /** Provider by provider, in the order of the chain. */
   readonly providers?: Readonly<Record<string, Script>>;
+  /** Answer levels of their own, by provider. */
+  readonly levels?: Readonly<Record<string, AnswerLevel>>;
 }
 
 export interface Ground {
@@ -134,9 +136,12 @@ export class World {
       receives: 10,
       consume: (message) => this.#consume('projection-retry', message),
     });
-    // No scenario has webhooks or remote agents yet: their functions are to be put here.
+    // No scenario has remote agents yet: their function is to be put here.
     const unread = { clock, deliveries: prompt, visibilityMs: SMALL_VISIBILITY_MS, receives: 1 };
-    this.#outboxQueue = new VirtualQueue({ ...unread, name: 'outbox', consume: async () => true });
+    this.#outboxQueue = new VirtualQueue({
+      ...{ ...unread, name: 'outbox', receives: 10 },
+      consume: (message) => this.#consume('delivery', message),
+    });
     this.#inboxQueue = new VirtualQueue({ ...unread, name: 'inbox', consume: async () => true });
     this.#stream = new VirtualStream({
       clock,
@@ -153,7 +158,10 @@ export class World {
     await register(this.store, {
       clients: [{ id: 'alice' }],
       profiles: [{ ...echoProfile, blockingSeconds: 5, providers, ...this.options.profile }],
-      providers: providers.map((id): Provider => ({ id, kind: 'echo', timeoutSeconds: 600 })),
+      providers: providers.map((id): Provider => {
+        const answerLevel = this.options.levels?.[id];
+        return { id, kind: 'echo', timeoutSeconds: 600, ...(answerLevel ? { answerLevel } : {}) };
+      }),
       settings: this.options.settings ?? {},
     });
     return this;
@@ -234,7 +242,7 @@ export class World {
   }
 
   async #consume(
-    name: 'executor' | 'dead-letter' | 'projection-retry',
+    name: 'executor' | 'dead-letter' | 'projection-retry' | 'delivery',
     message: { readonly id: string; readonly body: string },
   ): Promise<boolean> {
     const record = { messageId: message.id, receiptHandle: message.id, body: message.body };
@@ -326,6 +334,11 @@ export class World {
           ledger: this.ledger,
           provider,
           script: options.providers?.[provider.id],
+        }),
+      webhook: ({ url, body }) =>
+        calls.make(instance, 'webhook POST', { url }, async () => {
+          this.ledger.note({ kind: 'webhook', at: clock.now(), body: String(body) });
+          return { kind: 'response', status: 204, headers: {}, body: new Uint8Array() };
         }),
       hide: (receipt, seconds) =>
         calls.make(instance, 'sqs ChangeMessageVisibility', { receipt, seconds }, async () =>

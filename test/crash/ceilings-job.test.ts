@@ -1,0 +1,4 @@
+import { keepThroughDeath, keepThroughFrost } from './harness/keeping-suite.ts';
+
+keepThroughDeath({ adminNone: 'accepted', adminRedacted: 'accepted' });
+keepThroughFrost({ adminRedacted: ['executor', 'ceiling'] });

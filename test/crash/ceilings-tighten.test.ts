@@ -1,0 +1,4 @@
+import { keepThroughDeath, keepThroughFrost } from './harness/keeping-suite.ts';
+
+keepThroughDeath({ fallNone: 'start', fallRedacted: 'accepted' });
+keepThroughFrost({ fallNone: ['executor'], fallRedacted: ['executor'] });
