@@ -45,7 +45,7 @@ export function settle(
     case 'failed':
       return advance(at, single, 'failed');
     case 'retry': {
-      if (areSpent(at.standing)) return advance(at, true, 'exhausted');
+      if (single || areSpent(at.standing)) return advance(at, true, 'exhausted');
       const until = now + backoffMs(attempts, fraction, verdict.retryAfterMs);
       return until < at.deadline - LAST_CALL_MS ? { kind: 'wait', until } : advance(at, true, 'expired');
     }
@@ -56,9 +56,12 @@ export function settle(
   }
 }
 
-/** Whether the event had all its attempts, crashed ones included. */
-export function areSpent({ attempts, single }: Standing): boolean {
-  return attempts >= (single ? 1 : MAX_ATTEMPTS);
+/**
+ * Whether the event had all its attempts, those whose worker died included. Where it was to have a single one, that is
+ * one whose end is known: an event that perhaps was never sent is not given up for it.
+ */
+export function areSpent({ attempts }: Pick<Standing, 'attempts'>): boolean {
+  return attempts >= MAX_ATTEMPTS;
 }
 
 /** A job that ended elsewhere, or before its worker could say so: what it says of the events behind it. */

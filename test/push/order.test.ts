@@ -224,6 +224,35 @@ describe('the events of one config', () => {
     ]);
   });
 
+  test('that were to have a single attempt have another when its worker died: it may never have been sent', async () => {
+    const message = await finished();
+    script = Array.from({ length: 8 }, () => answered(503));
+    await push.outbox.send(message);
+    const { consume } = push.outbox;
+    // The ninth would be the single attempt of the next event; its worker dies instead.
+    let nth = 0;
+    let die = () => {};
+    const dead = new Promise<void>((resolve) => {
+      die = resolve;
+    });
+    const dying: Guard['request'] = (call) => {
+      if (++nth !== 9) return request(call);
+      die();
+      return new Promise(() => {});
+    };
+    push.outbox.consume = (one) =>
+      Promise.race([work(one, { guard: { ...push.services.guard, request: dying } }), dead]);
+    await push.outbox.pass(4 * 3_600_000);
+    push.outbox.consume = consume;
+    expect(outline(sent)).toEqual(Array(8).fill('SUBMITTED'));
+    await work(message);
+    expect(outline(sent).slice(8)).toEqual(['artifact x', 'COMPLETED']);
+    expect((await push.show(message.task)).jobs.map(({ state }) => state)).toEqual([
+      'exhausted',
+      'delivered',
+    ]);
+  });
+
   test('are not sent by a worker that was frozen since it began', async () => {
     const message = await finished();
     const store: Store = {
