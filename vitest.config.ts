@@ -5,6 +5,7 @@ const whole = [
   'test/e2e/**/*.test.ts',
   'test/local/{start,host}.test.ts',
   'test/delegation/two-hosts.test.ts',
+  'test/readme/walk.test.ts',
 ];
 
 export default defineConfig({
