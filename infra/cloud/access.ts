@@ -60,8 +60,8 @@ export const APPROVALS: readonly string[] = [keys.approval('').pk];
 /** Partitions of `delegation`: what runs wait for. */
 export const DEPENDENCIES: readonly string[] = [all(keys.dependency('', ''))];
 
-/** Partitions of `delegation`: callback addresses, and how many are open. */
-export const REGISTRATIONS: readonly string[] = [all(keys.registration('')), keys.openRegistrations().pk];
+/** Partitions of `delegation`: callback addresses. */
+export const REGISTRATIONS: readonly string[] = [all(keys.registration(''))];
 
 /**
  * What ending a task, or taking its content away, does besides committing: nobody waits for a person any more, and

@@ -192,7 +192,7 @@ describe('the role of each function', () => {
   });
 
   it('lets callback count signals on its registrations, and see nothing else', () => {
-    const partitions = [keys.registration('r').pk, keys.dependency('1', '').pk];
+    const partitions = [keys.registration('r').pk, keys.dependency('1', '').pk, keys.openRegistrations().pk];
     const may = (action: string) =>
       partitions.filter((partition) => onTable('callback', action, 'delegation', partition));
     expect(may('GetItem')).toEqual(['R#r']);
