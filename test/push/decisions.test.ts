@@ -1,10 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import type { Outcome } from '../../shared/guard/index.ts';
 import type { Config, Job, Standing } from '../../shared/push/formats.ts';
+import { jobsOf } from '../../shared/push/jobs.ts';
 import { outboxMessageOf } from '../../shared/push/message.ts';
 import { backoffMs, judge, retryAfterOf } from '../../shared/push/outcome.ts';
 import { areSpent, LAST_CALL_MS, type Position, passOver, settle } from '../../shared/push/settle.ts';
 import { jobNeed } from '../../shared/push/sweep.ts';
+import type { Head, Revision } from '../../shared/tasks/formats.ts';
 
 const HOUR = 3_600_000;
 const now = Date.UTC(2026, 0, 12, 9);
@@ -128,6 +130,27 @@ describe('an event', () => {
   test('whose exchange was cut off by us is tried again', () => {
     const outcome: Outcome = { kind: 'aborted' };
     expect(judge(outcome, now)).toEqual({ kind: 'retry' });
+  });
+});
+
+describe('a revision', () => {
+  test('has one job for each config that was registered before it (P3)', () => {
+    const configs = [0, 1, 2, 3].map((fence) => ({ id: `after${fence}`, fence }));
+    const revision = { revision: 2, statusAt: now } as Revision;
+    const jobs = jobsOf({ task: 't', configs } as unknown as Head, revision);
+    expect(jobs).toMatchObject(
+      ['after0', 'after1'].map((id) => ({
+        kind: 'put',
+        item: {
+          sk: `J#${id}#00000002`,
+          state: 'open',
+          deadline: now + 24 * HOUR,
+          da: String(now + 60_000).padStart(14, '0'),
+        },
+        when: [{ attribute: 'pk', is: 'absent' }],
+      })),
+    );
+    expect(jobs).toHaveLength(2);
   });
 });
 

@@ -271,20 +271,21 @@ describe('the events of one config', () => {
     expect(outline(sent)).toEqual(ALL);
   });
 
-  test('are not spoilt by a worker that was frozen while it sent: another decided meanwhile', async () => {
+  test('are not spoilt by a worker that was frozen while it sent: whoever has the lease decides', async () => {
     const message = await finished();
-    let thaw: (outcome: Outcome) => void = () => {};
-    const frozen = new Promise<Outcome>((resolve) => {
-      thaw = resolve;
-    });
-    script = [answered(200), answered(200), () => frozen, answered(200)];
-    const first = work(message);
+    const [first, second] = [Promise.withResolvers<Outcome>(), Promise.withResolvers<Outcome>()];
+    script = [answered(200), answered(200), () => first.promise, () => second.promise];
+    const frozen = work(message);
     await expect.poll(() => sent.length).toBe(3);
     push.clock.advance(30_000);
-    await work(message);
+    const other = work(message);
+    await expect.poll(() => sent.length).toBe(4);
     expect(outline(sent)).toEqual([...ALL, 'COMPLETED']);
-    thaw(answered(500));
-    await first;
+    // Thawed while the other is under way: what it learned would fail the job.
+    first.resolve(answered(500));
+    await frozen;
+    second.resolve(answered(200));
+    await other;
     expect((await push.show(message.task)).jobs.map(({ state }) => state)).toEqual([
       'delivered',
       'delivered',
