@@ -1,5 +1,5 @@
-import { mkdirSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { existsSync, mkdirSync, statSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { readJsonFile, writePrivateJson } from './private-file.ts';
 import type { Checkpoints } from './stream-mapping.ts';
@@ -34,7 +34,7 @@ export class DataFolderInUse extends Error {
 export function openDataFolder(folder: string | undefined): DataFolder {
   if (folder === undefined) return inMemory();
   const path = resolve(folder);
-  mkdirSync(path, { recursive: true, mode: 0o700 });
+  makeFolder(path);
   const lock = takeLock(path);
   const places = join(path, 'stream-places.json');
   const known = readJsonFile<Record<string, string>>(places) ?? {};
@@ -52,6 +52,27 @@ export function openDataFolder(folder: string | undefined): DataFolder {
     },
     release: () => lock.close(),
   };
+}
+
+/** Thrown when a path cannot be a data folder; the message says why. */
+export class DataFolderUnusable extends Error {
+  override readonly name = 'DataFolderUnusable';
+}
+
+/** One level at a time: a recursive mkdir does not end where a parent takes no folders, as under /proc. */
+function makeFolder(path: string): void {
+  if (existsSync(path)) {
+    if (statSync(path).isDirectory()) return;
+    throw new DataFolderUnusable(`${path} is a file; --data needs a folder.`);
+  }
+  if (path !== dirname(path)) makeFolder(dirname(path));
+  try {
+    mkdirSync(path, { mode: 0o700 });
+  } catch (error) {
+    // Another host may have made it at the same moment.
+    if (existsSync(path)) return;
+    throw new DataFolderUnusable(`The folder ${path} cannot be made (${(error as { code?: string }).code}).`);
+  }
 }
 
 function inMemory(): DataFolder {

@@ -6,6 +6,7 @@ import { routes } from '../../shared/runtime/routes.ts';
 import { administerBy } from './administer.ts';
 import { type DataFolder, openDataFolder } from './data-folder.ts';
 import { createTables, deleteTables, type Engine, startEngine } from './engine.ts';
+import { startFunctionModule } from './function-module.ts';
 import {
   type FunctionName,
   functionDefinitions,
@@ -16,7 +17,7 @@ import {
 import { type Gateway, type GatewayFunction, startGateway } from './gateway.ts';
 import type { Invocable, OnError, Poller } from './invoker.ts';
 import { startKms } from './kms.ts';
-import { type Handler, loadHandler, startLambda } from './lambda.ts';
+import { type Handler, startLambda } from './lambda.ts';
 import { localCredentials, localRegion } from './local-client.ts';
 import { mapQueue } from './queue-mapping.ts';
 import { startQueues } from './queues.ts';
@@ -107,7 +108,7 @@ async function build(
     if (!stopping) options.onError?.(name, error);
   };
 
-  const modules = await loadModules(options.functionModules ?? {});
+  const modules = await loadModules(options.functionModules ?? {}, undo);
   const dataDir = folder.path === undefined ? {} : { dataDir: folder.path };
   const saved = folder.readHost();
   const shared = given['AWS_ENDPOINT_URL_DYNAMODB'];
@@ -282,8 +283,16 @@ function gatewayFunction(name: FunctionName, handler: Handler | StreamHandler): 
     : { form: 'result', handler: handler as Handler, timeoutSeconds };
 }
 
-async function loadModules(paths: Readonly<Record<string, string>>): Promise<Record<string, Handler>> {
-  const loaded = Object.entries(paths).map(async ([name, path]) => [name, await loadHandler(path)] as const);
+/** Each in a thread of its own, ended with the host. */
+async function loadModules(
+  paths: Readonly<Record<string, string>>,
+  undo: (() => Promise<unknown> | unknown)[],
+): Promise<Record<string, Handler>> {
+  const loaded = Object.entries(paths).map(async ([name, path]) => {
+    const module = await startFunctionModule(name, path);
+    undo.push(module.stop);
+    return [name, module.handler] as const;
+  });
   return Object.fromEntries(await Promise.all(loaded));
 }
 

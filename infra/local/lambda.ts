@@ -1,7 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { resolve } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import type { Context } from 'aws-lambda';
 import { localAccount, localRegion } from './local-client.ts';
 import { listenOnLoopback, readBody } from './loopback-server.ts';
@@ -35,18 +33,6 @@ export async function startLambda(functions: Readonly<Record<string, Handler>>):
       });
   });
   return { endpoint: server.url, running: () => running, stop: () => server.close() };
-}
-
-/** The `handler` that a module exports, ES module or CommonJS; `path` is relative to the working directory. */
-export async function loadHandler(path: string): Promise<Handler> {
-  const module = (await import(pathToFileURL(resolve(path)).href)) as {
-    handler?: unknown;
-    default?: { handler?: unknown };
-  };
-  const handler = module.handler ?? module.default?.handler;
-  if (typeof handler !== 'function')
-    throw new Error(`The module ${path} exports no function named "handler".`);
-  return handler as Handler;
 }
 
 /** What a handler gets as its second argument. The time left is real; nothing here ends a handler that ignores it. */

@@ -80,7 +80,12 @@ function stopOnSignal(starting: Promise<Host>): void {
 /** What somebody can mend is told in a sentence; anything else with where it came from. */
 function fail(error: unknown): void {
   const { code, port } = error as { readonly code?: string; readonly port?: number };
-  const plain = new Set(['EngineUnavailable', 'DataFolderInUse']);
+  const plain = new Set([
+    'EngineUnavailable',
+    'DataFolderInUse',
+    'DataFolderUnusable',
+    'FunctionModuleUnusable',
+  ]);
   if (code === 'EADDRINUSE')
     console.error(`Port ${port} is taken; choose another one with --port, or 0 for any.`);
   else if (error instanceof Error && plain.has(error.name)) console.error(error.message);
@@ -102,6 +107,8 @@ function readRoles(text: string): Roles {
 
 function parseFunction(text: string, functions: Readonly<Record<string, string>>): Record<string, string> {
   const [, name, path] = /^([a-z0-9][a-z0-9-]{0,62})=(.+)$/.exec(text) ?? [];
-  if (name !== undefined && path !== undefined && name !== 'echo') return { ...functions, [name]: path };
+  if (name === 'echo')
+    throw new InvalidArgumentError('The name echo is taken by the profile that is there from the start.');
+  if (name !== undefined && path !== undefined) return { ...functions, [name]: path };
   throw new InvalidArgumentError('It must be <name>=<module>; names have small letters, digits and hyphens.');
 }

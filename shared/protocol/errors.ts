@@ -27,6 +27,9 @@ export interface InvalidParams {
   readonly reason?: InvalidParamsReason;
 }
 
+/** Which quota a caller is over. */
+export type QuotaReason = 'REQUESTS_PER_MINUTE' | 'OPEN_TASKS' | 'OPEN_STREAMS';
+
 /** Every way in which the server role can refuse a request. */
 export type A2AFailure =
   | { readonly kind: 'parse-error' }
@@ -47,7 +50,7 @@ export type A2AFailure =
   | { readonly kind: 'forbidden' }
   | { readonly kind: 'body-too-large'; readonly limitBytes: number }
   | { readonly kind: 'media-type-not-json' }
-  | { readonly kind: 'quota-exceeded'; readonly retryAfterSeconds: number }
+  | { readonly kind: 'quota-exceeded'; readonly quota?: QuotaReason; readonly retryAfterSeconds: number }
   | { readonly kind: 'unavailable'; readonly retryAfterSeconds?: number };
 
 export const A2A_DOMAIN = 'a2a-protocol.org';
@@ -156,7 +159,10 @@ export function toWireError(failure: A2AFailure): WireError {
         httpStatus: 415,
       };
     case 'quota-exceeded':
-      return own(-32092, 429, 'QUOTA_EXCEEDED', 'Too many requests.', retryAfter(failure.retryAfterSeconds));
+      return {
+        ...own(-32092, 429, 'QUOTA_EXCEEDED', 'Too many requests.', retryAfter(failure.retryAfterSeconds)),
+        ...(failure.quota && { ownReason: failure.quota }),
+      };
     case 'unavailable':
       return own(
         -32093,

@@ -2,6 +2,7 @@ import type { Artifact, JsonValue, Part } from '../protocol/index.ts';
 import { artifactSchema, partsSchema } from './content.ts';
 import { failed } from './failure.ts';
 import { type DelegateCall, MAX_CALLS, type ProviderResult, type TokenUsage } from './types.ts';
+import { wellFormed } from './well-formed.ts';
 
 type Completed = Extract<ProviderResult, { kind: 'completed' }>;
 
@@ -19,7 +20,8 @@ export type ValidResult =
  * kept when it is not blank and stands there for the first time, else `newId` gives one. Anything else is `failed` with
  * `invalid-answer`, not retryable. A failure stays the failure it is and loses a message that cannot be read.
  */
-export function validateResult(result: ProviderResult, newId: () => string): ValidResult {
+export function validateResult(answered: ProviderResult, newId: () => string): ValidResult {
+  const result = wellFormed(answered);
   const usage = readUsage(result.usage);
   const invalid = failed('invalid-answer', usage);
   switch (result.kind) {

@@ -16,6 +16,8 @@ export interface Call<M extends Method> {
   readonly deadline: number;
   /** Resolves to the failure when the client is over its requests a minute; each method asks at its place (design §5). */
   readonly rate: () => Promise<A2AFailure | undefined>;
+  /** Whether the caller's credential still holds; asked again while a call waits or streams, a second old at most. */
+  readonly permitted: () => Promise<boolean>;
 }
 
 export type Answer = Result<JsonObject, A2AFailure>;

@@ -30,6 +30,7 @@ import type { RpcHttpAnswer, RpcHttpRequest, RpcServices } from './services.ts';
 import { sendStreaming, subscribe } from './stream.ts';
 import { isGranted } from './tenant.ts';
 
+const PERMITTED_MS = 1_000;
 const JSON_HEADERS = { 'Content-Type': 'application/json', 'Cache-Control': 'no-store' };
 const SSE_HEADERS = {
   'Content-Type': 'text/event-stream',
@@ -91,6 +92,7 @@ async function dispatch(
     baseUrl: request.baseUrl,
     deadline,
     rate: rateOf(services, client, settings),
+    permitted: permittedOf(services, request),
   } as unknown as Call<Method>;
   const started = services.clock.now();
   const answer = await methods[method](call as never);
@@ -158,7 +160,11 @@ function rateOf(
     (quota): Result<A2AFailure | undefined, unknown> =>
       ok(
         quota.kind === 'over'
-          ? { kind: 'quota-exceeded', retryAfterSeconds: quota.retryAfterSeconds }
+          ? {
+              kind: 'quota-exceeded',
+              quota: 'REQUESTS_PER_MINUTE',
+              retryAfterSeconds: quota.retryAfterSeconds,
+            }
           : undefined,
       ),
     (error: unknown) => err(error),
@@ -167,6 +173,21 @@ function rateOf(
     const counted = await counting;
     if (counted.ok) return counted.value;
     throw counted.error;
+  };
+}
+
+/** A token that is dropped or a client that is disabled counts for what waits and streams too. */
+function permittedOf(services: RpcServices, request: RpcHttpRequest): () => Promise<boolean> {
+  let checkedAt = services.clock.now();
+  let holds = true;
+  return async () => {
+    const now = services.clock.now();
+    if (holds && now - checkedAt >= PERMITTED_MS) {
+      const lookup = (name: string) => services.registry.client(name);
+      holds = (await authenticate(request.headers['authorization'], lookup)).kind === 'client';
+      checkedAt = now;
+    }
+    return holds;
   };
 }
 

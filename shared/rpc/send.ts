@@ -48,6 +48,7 @@ export async function sendMessage(call: Call<'SendMessage'>): Promise<Answer> {
     ? await readCaughtUp(services, sent.task)
     : await waitForRest(services, sent.task, sent.revision, await capOf(call, sent));
   if (!seen || (await isWithdrawn(services, seen.head))) return err({ kind: 'task-not-found' });
+  if (!(await call.permitted())) return err({ kind: 'unauthenticated' });
   const task = await snapshot(services, seen.head, seen.view, {
     historyLength: params.configuration?.historyLength,
     maxHistory: settings.maxHistoryMessages,
@@ -217,7 +218,7 @@ async function overQuota(call: Send, head: Head | undefined): Promise<A2AFailure
   if (refusal || head) return refusal;
   const quota = await mayOpenTask(call.services, call.client.id, call.settings.openTasks);
   if (quota.kind === 'within') return undefined;
-  return { kind: 'quota-exceeded', retryAfterSeconds: quota.retryAfterSeconds };
+  return { kind: 'quota-exceeded', quota: 'OPEN_TASKS', retryAfterSeconds: quota.retryAfterSeconds };
 }
 
 /** A task that moved on between the look and the commit is looked at again: its new state decides. */

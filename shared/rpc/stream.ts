@@ -78,7 +78,11 @@ const STREAMING_DISABLED: A2AFailure = { kind: 'unsupported-operation', reason: 
 async function takePlace(call: Streaming): Promise<Result<StreamPlace, A2AFailure>> {
   const place = await openStream(call.services, call.client.id, call.settings.openStreams, deadlineOf(call));
   if ('close' in place) return ok(place);
-  return err({ kind: 'quota-exceeded', retryAfterSeconds: place.retryAfterSeconds });
+  return err({
+    kind: 'quota-exceeded',
+    quota: 'OPEN_STREAMS',
+    retryAfterSeconds: place.retryAfterSeconds,
+  });
 }
 
 function deadlineOf(call: Streaming): number {
@@ -147,6 +151,7 @@ async function* events(
     if (greets) yield 'keep-alive';
     const options = { after, deadline: deadlineOf(call), endAtInput, keepAliveMs: KEEP_ALIVE_MS };
     for await (const event of watch(call.services, task, options)) {
+      if (!(await call.permitted())) return;
       if (event === 'keep-alive') yield event;
       else yield { id: formatEventNumber(event.number), result: encodeStreamResponse(event.response) };
     }

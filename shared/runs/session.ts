@@ -72,7 +72,11 @@ export class RunSession {
     return this.#inLine(async () => {
       if (this.lost.aborted || this.#over.signal.aborted) return;
       if (this.#head.messages >= this.#maxMessages - 1) return;
-      await this.#commitSpoken([{ text }], { state: 'TASK_STATE_WORKING', run: 'running', keepLease: true });
+      await this.#commitSpoken([{ text: text.toWellFormed() }], {
+        state: 'TASK_STATE_WORKING',
+        run: 'running',
+        keepLease: true,
+      });
     });
   }
 

@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type LambdaEndpoint, loadHandler, startLambda } from '../../infra/local/lambda.ts';
+import { type LambdaEndpoint, startLambda } from '../../infra/local/lambda.ts';
+import { loadHandler } from '../../infra/local/lambda-module.ts';
 import { localClient } from '../../infra/local/local-client.ts';
 
 class QuotaError extends Error {

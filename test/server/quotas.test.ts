@@ -21,9 +21,9 @@ import {
 const start = (settings: Readonly<Record<string, unknown>>, parts: SceneParts = {}) =>
   startScene({ clients: ['heavy', 'light'], adapters: { asks: asking() }, settings, ...parts });
 
-function expectOver(answer: Asked, seconds: number): void {
+function expectOver(answer: Asked, seconds: number, own: string): void {
   expect(answer.status).toBe(429);
-  expect(errorOf(answer)).toEqual({ code: -32092, reason: 'QUOTA_EXCEEDED' });
+  expect(errorOf(answer)).toEqual({ code: -32092, reason: 'QUOTA_EXCEEDED', own });
   expect(answer.headers['Content-Type']).toBe('application/json');
   const wait = Number(answer.headers['Retry-After']);
   expect(Number.isInteger(wait) && wait >= 1 && wait <= seconds).toBe(true);
@@ -47,7 +47,7 @@ describe('each quota is refused with 429, Retry-After and a JSON-RPC body:', () 
       ['SendStreamingMessage', { message: message('hi') }],
     ] as const) {
       const answer = await call('heavy', method, params);
-      expectOver(answer, 40);
+      expectOver(answer, 40, 'REQUESTS_PER_MINUTE');
       expect(answer.headers['Retry-After'], method).toBe('40');
     }
     expect(await scene.dump('state')).toEqual([]);
@@ -64,9 +64,9 @@ describe('each quota is refused with 429, Retry-After and a JSON-RPC body:', () 
     for (let i = 0; i < 5; i++)
       expect((await send('echo')).result.task.status.state).toBe('TASK_STATE_COMPLETED');
     const [one] = [await send('asks'), await send('asks')];
-    expectOver(await send('asks'), 60);
+    expectOver(await send('asks'), 60, 'OPEN_TASKS');
     const params = { tenant: 'echo', message: message('hi') };
-    expectOver(await ask(scene.gateway, 'heavy', 'SendStreamingMessage', params), 60);
+    expectOver(await ask(scene.gateway, 'heavy', 'SendStreamingMessage', params), 60, 'OPEN_TASKS');
     expect((await send('asks', 'light')).status).toBe(200);
     // A follow-up opens no task; it frees one.
     const { id } = one!.result.task;
@@ -100,9 +100,17 @@ describe('each quota is refused with 429, Retry-After and a JSON-RPC body:', () 
     const { result } = await ask(scene.gateway, 'heavy', 'SendMessage', params);
     const subscribe = () => stream(scene.gateway, 'heavy', 'SubscribeToTask', { id: result.task.id });
     const held = [await subscribe(), await subscribe()];
-    expectOver(await ask(scene.gateway, 'heavy', 'SubscribeToTask', { id: result.task.id }), 60);
+    expectOver(
+      await ask(scene.gateway, 'heavy', 'SubscribeToTask', { id: result.task.id }),
+      60,
+      'OPEN_STREAMS',
+    );
     const items = (await scene.dump('state')).length;
-    expectOver(await ask(scene.gateway, 'heavy', 'SendStreamingMessage', { message: message('hi') }), 60);
+    expectOver(
+      await ask(scene.gateway, 'heavy', 'SendStreamingMessage', { message: message('hi') }),
+      60,
+      'OPEN_STREAMS',
+    );
     expect((await scene.dump('state')).length).toBe(items);
     const light = await stream(scene.gateway, 'light', 'SendStreamingMessage', { message: message('hi') });
     expect(outline(await light.rest()).at(-1)).toBe('statusUpdate COMPLETED');
@@ -121,7 +129,11 @@ describe('each quota is refused with 429, Retry-After and a JSON-RPC body:', () 
       configuration: { returnImmediately: true },
     });
     await stream(scene.gateway, 'heavy', 'SubscribeToTask', { id: result.task.id });
-    expectOver(await ask(scene.gateway, 'heavy', 'SubscribeToTask', { id: result.task.id }), 60);
+    expectOver(
+      await ask(scene.gateway, 'heavy', 'SubscribeToTask', { id: result.task.id }),
+      60,
+      'OPEN_STREAMS',
+    );
     now += 60_000;
     const next = await stream(scene.gateway, 'heavy', 'SubscribeToTask', { id: result.task.id });
     expect(outline([(await next.next())!])).toEqual(['task SUBMITTED']);
