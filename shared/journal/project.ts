@@ -36,7 +36,11 @@ export async function project(services: StateServices, task: string): Promise<Pr
     const revisions = await readRevisions(services, task, from, head.revision);
     const reached = await publish(services, head, view, revisions);
     if (reached && reached.revision >= head.revision) return { head, view: reached };
-    if (revisions.length > 0) continue;
+    if (revisions.length > 0) {
+      // What is waited for is one revision: the next one has all its time.
+      again = 0;
+      continue;
+    }
     const pause = READ_AGAIN[again++];
     if (pause === undefined) throw new RevisionMissing(task, from);
     await services.clock.sleep(pause);
