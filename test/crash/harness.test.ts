@@ -16,13 +16,13 @@ import { isRevision } from './harness/ledger.ts';
 import { VirtualQueue } from './harness/queue.ts';
 import { RemoteClient } from './harness/remote-client.ts';
 import { recordOf } from './harness/stream.ts';
-import { withBench } from './harness/suite.ts';
+import { PATIENCE, withBench } from './harness/suite.ts';
 import { NotAtRest } from './harness/world.ts';
 import { scenarios } from './scenarios.ts';
 
 const bench = withBench();
 
-describe('undisturbed, every scenario', () => {
+describe('undisturbed, every scenario', PATIENCE, () => {
   test.each(Object.values(scenarios).map((each) => [each.name, each] as const))(
     'comes to its end: %s',
     async (_, scenario) => {
@@ -80,7 +80,7 @@ async function localOf(client: import('@aws-sdk/client-dynamodb').DynamoDBClient
   );
 }
 
-describe('an instance', () => {
+describe('an instance', PATIENCE, () => {
   const executor = (call: Call) => call.instance.name.startsWith('executor');
 
   test('that died never calls again, and another one ends its work', async () => {
@@ -118,7 +118,7 @@ describe('an instance', () => {
   });
 });
 
-describe('what does not hold is seen', () => {
+describe('what does not hold is seen', PATIENCE, () => {
   test('a client that is never answered', async () => {
     const world = await bench().world();
     const alice = new RemoteClient(world);

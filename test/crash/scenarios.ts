@@ -138,6 +138,32 @@ const watched: Scenario = {
   expected: streaming.expected,
 };
 
+/** Commits that follow each other at once, under the eyes of two streams and of somebody who asks all the time. */
+const pried: Scenario = {
+  name: 'a run says one thing after another, and is watched closely',
+  world: {
+    providers: {
+      chatty: async (run) => {
+        for (const words of ['one', 'two', 'three', 'four']) await run.progress(words);
+        return { kind: 'completed', artifacts: [{ parts: [{ text: 'five' }] }] };
+      },
+    },
+  },
+  async play(world) {
+    const [alice, other] = [new RemoteClient(world), new RemoteClient(world)];
+    const watching = (async () => {
+      while (alice.handed.size === 0) await alice.sleep(5);
+      const task = [...alice.handed][0]!;
+      await Promise.all([other.watch(task), other.until(task, ENDS, 9)]);
+    })();
+    await alice.follow(alice.message('tell me'));
+    await alice.until([...alice.handed][0]!, ENDS);
+    await watching;
+    return [alice, other];
+  },
+  expected: { ends: ['COMPLETED'], artifacts: ['five'] },
+};
+
 const retried: Scenario = {
   name: 'a provider fails for a while and the run is tried again',
   world: {
@@ -233,6 +259,7 @@ export const scenarios = {
     immediate,
     streaming,
     watched,
+    pried,
     retried,
     fallback,
     spent,

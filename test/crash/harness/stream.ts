@@ -6,6 +6,8 @@ import type { Deliveries } from './deliveries.ts';
 export interface StreamOptions {
   readonly clock: VirtualClock;
   readonly deliveries: Deliveries;
+  /** Default 150. */
+  readonly latencyMs?: number;
   /** Resolves true when the batch was handled; rejects when its consumer died. */
   readonly consume: (event: StreamEvent) => Promise<boolean>;
 }
@@ -31,7 +33,9 @@ export class VirtualStream {
   publish(key: Key): void {
     const record = recordOf(key, String(++this.#serial).padStart(21, '0'));
     for (const extra of this.#options.deliveries()) {
-      this.#options.clock.after(LATENCY_MS + extra, () => this.#deliver({ Records: [record] }, REPEATS));
+      this.#options.clock.after((this.#options.latencyMs ?? LATENCY_MS) + extra, () =>
+        this.#deliver({ Records: [record] }, REPEATS),
+      );
     }
   }
 

@@ -31,6 +31,8 @@ export interface WorldOptions {
   readonly shuffled?: boolean;
   readonly runQueue?: Deliveries;
   readonly stream?: Deliveries;
+  /** From a commit to its stream record, ms; as on the platform unless said otherwise. */
+  readonly streamLatencyMs?: number;
   /** Transactions become visible item by item, this many ms at most between two. */
   readonly unfoldingMs?: number;
   /** Of the run queue: as in the stack unless said otherwise. */
@@ -146,6 +148,7 @@ export class World {
     this.#stream = new VirtualStream({
       clock,
       deliveries: options.stream ?? prompt,
+      ...(options.streamLatencyMs === undefined ? {} : { latencyMs: options.streamLatencyMs }),
       consume: async (event) =>
         (await this.invoke<BatchAnswer>('projector', event)).batchItemFailures.length === 0,
     });
