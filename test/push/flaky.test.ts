@@ -165,4 +165,38 @@ describe('at receivers that fail', () => {
       await push[Symbol.asyncDispose]();
     },
   );
+
+  test('15 tasks with two webhooks each, over real connections: likewise', { timeout: 120_000 }, async () => {
+    const rng = seeded(5);
+    const taken: Taken[] = [];
+    const push = await startPush({
+      // Long enough that what was accepted is heard of, on a busy machine too.
+      exchangeMs: 4_000,
+      answer: (response, { path, headers, body }) => {
+        const accepted = rng() >= 0.3;
+        const { taskId } = (Object.values(JSON.parse(body))[0] ?? {}) as { taskId: string };
+        const id = String(headers['webhook-id']);
+        taken.push({ config: `${taskId} ${path}`, id, event: eventOf(body), accepted });
+        const failure = Math.floor(rng() * 3);
+        if (accepted) response.writeHead(202).end();
+        else if (failure === 0) response.writeHead(503).end();
+        else if (failure === 1) response.socket?.destroy();
+        // Else it never answers.
+      },
+    });
+    const tasks: string[] = [];
+    for (let i = 0; i < 15; i++) {
+      const task = await push.send('x', { url: push.webhooks.url('/a') });
+      await push.create(task, { url: push.webhooks.url('/b') });
+      tasks.push(task);
+    }
+    await push.finish(...tasks);
+    const services = { ...push.services, random: { ...push.services.random, fraction: seeded(6) } };
+    await settle(push, services);
+    const figures = await check(push, taken, 45, ['TASK_STATE_SUBMITTED', ...ENDS.completed]);
+    console.log(
+      `over real connections: ${taken.length} attempts of ${figures.jobs} jobs, ${figures.exhausted} exhausted`,
+    );
+    await push[Symbol.asyncDispose]();
+  });
 });
