@@ -1,4 +1,3 @@
-import { keepThroughDeath, keepThroughFrost } from './harness/keeping-suite.ts';
+import { keepThroughDeath } from './harness/keeping-suite.ts';
 
-keepThroughDeath({ adminNone: 'accepted', adminRedacted: 'accepted' });
-keepThroughFrost({ adminRedacted: ['executor', 'ceiling'] });
+keepThroughDeath({ adminNone: 'accepted' });

@@ -1,0 +1,4 @@
+import { keepThroughDeath, keepThroughFrost } from './harness/keeping-suite.ts';
+
+keepThroughDeath({ adminRedacted: 'accepted' });
+keepThroughFrost({ adminRedacted: ['executor', 'ceiling'] });
