@@ -28,6 +28,8 @@ export type Prepared =
   | { readonly kind: 'ready'; readonly call: RequestCall }
   /** Its content is gone; the state update behind it is sent (P9). */
   | { readonly kind: 'removed' }
+  /** Its client is disabled: nothing is sent for it meanwhile. */
+  | { readonly kind: 'held' }
   | { readonly kind: 'refused'; readonly verdict: Verdict; readonly outcome: Outcome };
 
 /**
@@ -41,6 +43,7 @@ export async function prepare(
 ): Promise<Prepared> {
   const secret = await openSecret(services.sealer, config);
   const policy = await services.policyOf(config.client);
+  if (!policy) return { kind: 'held' };
   const text = services.guard.checkText(secret.url, policy);
   if (text.verdict === 'refuse') {
     const verdict = { kind: 'stop', reason: 'address_refused' } as const;

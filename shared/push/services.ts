@@ -18,6 +18,6 @@ export interface OutboxServices extends StateServices {
 
 export interface DeliveryServices extends TaskServices, OutboxServices {
   readonly guard: Guard;
-  /** What an operator allows this client's webhooks. */
-  readonly policyOf: (client: string) => Promise<WebhookPolicy>;
+  /** What an operator allows this client's webhooks; `undefined`: the client is disabled. */
+  readonly policyOf: (client: string) => Promise<WebhookPolicy | undefined>;
 }
