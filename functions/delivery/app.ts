@@ -23,6 +23,7 @@ export function createHandler(variables: Readonly<Record<string, string | undefi
     guard: createGuard({ ownHosts: publicUrl ? [new URL(publicUrl).host] : [], ...seams.outbound }),
     policyOf: async (id) => {
       const client = await registry.client(id);
+      if (client?.disabled) return undefined;
       return {
         purpose: 'webhook',
         allowedPorts: client?.webhookPorts ?? [],

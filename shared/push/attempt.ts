@@ -14,6 +14,8 @@ import type { DeliveryServices } from './services.ts';
 export const EXCHANGE_MS = 15_000;
 /** Longer than an exchange: while it holds, no other worker of this config begins. */
 export const LEASE_MS = EXCHANGE_MS + 15_000;
+/** A disabled client's webhooks are looked at again after this. */
+export const CLIENT_HELD_MS = 60_000;
 /** What was learned of attempts is kept this long, seconds. */
 const ATTEMPTS_KEPT = 7 * 86_400;
 

@@ -6,6 +6,7 @@ import { isWithdrawn } from '../tasks/content.ts';
 import { type Head, type Revision, revisionOf } from '../tasks/formats.ts';
 import { readHead } from '../tasks/read-head.ts';
 import {
+  CLIENT_HELD_MS,
   deliveryOf,
   EXCHANGE_MS,
   LEASE_MS,
@@ -105,6 +106,7 @@ async function attempt(
     services.log.error('an event was given up because it could not be read', about);
     return apply(services, turn, settle(position, { kind: 'failed' }, clock.now(), 0));
   }
+  if (prepared.kind === 'held') return { wakeAt: Math.min(clock.now() + CLIENT_HELD_MS, job.deadline) };
   if (prepared.kind === 'removed') return apply(services, turn, settle(position, prepared, clock.now(), 0));
   if (prepared.kind === 'refused') {
     const settlement = settle(position, prepared.verdict, clock.now(), 0);

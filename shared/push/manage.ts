@@ -78,10 +78,13 @@ export async function createConfig(
     if (isTerminal(head.state)) return { kind: 'terminal' };
     const same = wanted.id ? configs.find(({ secret }) => secret.name === wanted.id) : undefined;
     if (same) {
-      const identical = JSON.stringify(secretOf(wanted, same.secret.name)) === JSON.stringify(same.secret);
-      return identical
-        ? { kind: 'created', config: shownConfig(head.task, same.secret) }
-        : { kind: 'id-taken' };
+      if (!isIdentical(wanted, shownConfig(head.task, same.secret))) return { kind: 'id-taken' };
+      if (same.config.state !== 'stopped') {
+        return { kind: 'created', config: shownConfig(head.task, same.secret) };
+      }
+      // Registered anew: a stopped one gets no more jobs, and would stay silent for ever.
+      await deleteConfig(services, client, head.task, same.secret.name);
+      continue;
     }
     if (configs.length >= MAX_CONFIGS) return { kind: 'too-many' };
     const prepared = await prepareConfig(services, head.task, client, head.revision, wanted);
@@ -92,6 +95,15 @@ export async function createConfig(
     if (outcome.kind === 'done') return { kind: 'created', config: prepared.shown };
   }
   throw new Error('the configs of the task changed too often');
+}
+
+/** Whether a client asks for the very config that stands, credentials included. */
+export function isIdentical(
+  wanted: TaskPushNotificationConfig,
+  standing: TaskPushNotificationConfig,
+): boolean {
+  const name = standing.id ?? '';
+  return JSON.stringify(secretOf(wanted, name)) === JSON.stringify(secretOf(standing, name));
 }
 
 /**

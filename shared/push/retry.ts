@@ -5,7 +5,15 @@ import type { Action } from '../storage/port.ts';
 import { isWithdrawn } from '../tasks/content.ts';
 import { type Head, type Revision, revisionOf } from '../tasks/formats.ts';
 import { readHead } from '../tasks/read-head.ts';
-import { deliveryOf, EXCHANGE_MS, LEASE_MS, type Made, noteAttempt, prepare } from './attempt.ts';
+import {
+  CLIENT_HELD_MS,
+  deliveryOf,
+  EXCHANGE_MS,
+  LEASE_MS,
+  type Made,
+  noteAttempt,
+  prepare,
+} from './attempt.ts';
 import { type Config, type Delivery, type Job, type JobEnd, jobOf, type Standing } from './formats.ts';
 import { halt } from './halt.ts';
 import { judge } from './outcome.ts';
@@ -69,6 +77,7 @@ async function attempt(
   const { index, attempts } = turn.standing;
   const { clock } = services;
   const prepared = await prepare(services, config, { ...of, index });
+  if (prepared.kind === 'held') return { wakeAt: Math.min(clock.now() + CLIENT_HELD_MS, job.deadline) };
   if (prepared.kind !== 'ready') {
     const verdict = prepared.kind === 'removed' ? prepared : prepared.verdict;
     const outcome = prepared.kind === 'refused' ? prepared.outcome : undefined;

@@ -8,7 +8,7 @@ import {
   type TaskPushNotificationConfig,
 } from '../protocol/index.ts';
 import { MAX_CONFIGS } from '../push/formats.ts';
-import { createConfig, deleteConfig, listConfigs } from '../push/manage.ts';
+import { createConfig, deleteConfig, isIdentical, listConfigs } from '../push/manage.ts';
 import { auditEntryOfMinute, GATEWAY_ACTOR } from '../registry/audit.ts';
 import type { Head } from '../tasks/formats.ts';
 import { readPageToken, writePageToken } from '../tasks/page-token.ts';
@@ -136,16 +136,18 @@ export async function refusalOfWebhook(
   return invalid(`${path}url`, REFUSAL_MESSAGE);
 }
 
-/** Whether a config that comes with a follow-up message fits beside those of its task. */
+/** Whether a config that comes with a follow-up message fits beside those of its task, or `stands` there already. */
 export async function refusalOfConfig(
   call: Pick<Call<'SendMessage'>, 'services' | 'client'>,
   head: Head,
   wanted: TaskPushNotificationConfig | undefined,
-): Promise<A2AFailure | undefined> {
+): Promise<A2AFailure | 'stands' | undefined> {
   if (!wanted) return undefined;
   const configs = (await listConfigs(call.services, call.client.id, head.task)) ?? [];
-  if (wanted.id && configs.some(({ id }) => id === wanted.id)) {
-    return invalid('configuration.taskPushNotificationConfig.id', ID_TAKEN);
+  const same = wanted.id ? configs.find(({ id }) => id === wanted.id) : undefined;
+  if (same) {
+    const field = 'configuration.taskPushNotificationConfig.id';
+    return isIdentical(wanted, same) ? 'stands' : invalid(field, ID_TAKEN);
   }
   return configs.length >= MAX_CONFIGS
     ? tooMany('configuration.taskPushNotificationConfig', 'is one too many: the task has')

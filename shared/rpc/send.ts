@@ -226,8 +226,8 @@ async function resume(call: Send, head: Head, accepting: Accepting): Promise<Res
   const { services, client } = call;
   for (let found: Head | undefined = head; found && found.client === client.id; ) {
     const refusal = refusalOfState(found) ?? (await refusalOfConfig(call, found, accepting.push));
-    if (refusal) return err(refusal);
-    const resumed = await resumeTask(services, found, accepting);
+    if (refusal && refusal !== 'stands') return err(refusal);
+    const resumed = await resumeTask(services, found, { ...accepting, pushStands: refusal === 'stands' });
     if (resumed.kind === 'busy') return err({ kind: 'unsupported-operation', reason: 'TASK_WORKING' });
     if (resumed.kind !== 'changed') return created(call, resumed);
     found = resumed.head ?? (await readHead(services, found.task));

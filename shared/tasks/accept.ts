@@ -24,6 +24,8 @@ export interface Accepting extends SentMessage {
   readonly profile: Profile;
   readonly ceiling: AnswerLevel;
   readonly outputModes?: readonly string[] | undefined;
+  /** The push config that comes with it is the one that its task has already. */
+  readonly pushStands?: boolean;
 }
 
 export type Accepted =
@@ -136,7 +138,9 @@ export async function resumeTask(
   const message = stamped(accepting.message, head.task, head.context);
   const written = await keptMessage(services, head, head.messages + 1, { message, ...modes(accepting) });
   const config =
-    accepting.push && (await prepareConfig(services, head.task, head.client, head.revision, accepting.push));
+    accepting.push &&
+    !accepting.pushStands &&
+    (await prepareConfig(services, head.task, head.client, head.revision, accepting.push));
   const dedup = accepting.profile.dedup
     ? await dedupAction(services, accepting, head.task, replaces)
     : undefined;

@@ -122,6 +122,6 @@ test('of several faults the first in the order of design §5 is told', async () 
     -32005,
     'RESULT_NOT_RETAINABLE',
     -32001,
-    -32092,
+    'OPEN_TASKS',
   ]);
 });
