@@ -286,9 +286,16 @@ describe('push configs', () => {
         ],
       });
       await call('Delete', { taskId, id: 'c4' });
-      expect((await reply(taskId, { id: 'c0', url })).error).toMatchObject({ code: -32602 });
+      expect((await reply(taskId, { id: 'c0', url: `${url}/other` })).error).toMatchObject({ code: -32602 });
       expect((await reply(taskId, { id: 'c9', url })).error).toBeUndefined();
       expect(await names(taskId)).toHaveLength(5);
+    });
+
+    test('that stand already are no second ones', async () => {
+      const taskId = await ask();
+      await push.create(taskId, { id: 'c0', url });
+      expect((await reply(taskId, { id: 'c0', url })).error).toBeUndefined();
+      expect(await names(taskId)).toHaveLength(1);
     });
 
     test('take nothing away from those that are created in the same moment', async () => {
