@@ -152,7 +152,22 @@ export async function resumeConfig(
   // Somebody else came first, another operator or the client: what it is now is the answer.
   if (outcome.kind === 'refused') return resumeConfig(services, task, id, audit);
   await services.outboxQueue.send({ task, config: id });
+  await wakeRetries(services, task, id);
   return 'resumed';
+}
+
+/** Retries that the pause held have wakings of their own. */
+async function wakeRetries(services: OutboxServices, task: string, config: string): Promise<void> {
+  const page = await services.store.query({
+    table: 'outbox',
+    partition: keys.pushConfig(task, config).pk,
+    sort: { prefix: keys.pushRetryPrefix(config) },
+    consistent: true,
+  });
+  for (const { state, retry, revision } of page.items.map(jobOf)) {
+    if (state !== 'open' || !retry) continue;
+    await services.outboxQueue.send({ task, config, retry: { id: retry.id, revision } });
+  }
 }
 
 export type Retried =
