@@ -138,6 +138,15 @@ const watched: Scenario = {
   expected: streaming.expected,
 };
 
+/** Asks all the time for as long as an undisturbed run takes, then as anybody would. */
+async function pry(client: RemoteClient, task: string): Promise<void> {
+  for (let look = 0; look < 60; look++) {
+    await client.call('GetTask', { id: task });
+    await client.sleep(9);
+  }
+  await client.until(task, ENDS);
+}
+
 /** Commits that follow each other at once, under the eyes of two streams and of somebody who asks all the time. */
 const pried: Scenario = {
   name: 'a run says one thing after another, and is watched closely',
@@ -154,7 +163,7 @@ const pried: Scenario = {
     const watching = (async () => {
       while (alice.handed.size === 0) await alice.sleep(5);
       const task = [...alice.handed][0]!;
-      await Promise.all([other.watch(task), other.until(task, ENDS, 9)]);
+      await Promise.all([other.watch(task), pry(other, task)]);
     })();
     await alice.follow(alice.message('tell me'));
     await alice.until([...alice.handed][0]!, ENDS);
@@ -162,6 +171,25 @@ const pried: Scenario = {
     return [alice, other];
   },
   expected: { ends: ['COMPLETED'], artifacts: ['five'] },
+};
+
+/** The same, and a third one cancels it between two of its commits, or between the items of one. */
+const interrupted: Scenario = {
+  ...pried,
+  name: 'a run says one thing after another, and is canceled on the way',
+  async play(world) {
+    const third = new RemoteClient(world);
+    const canceling = (async () => {
+      for (let look = 0; world.ledger.revisions().length < 3; look++)
+        await third.sleep(look < 300 ? 3 : 5_000);
+      const task = world.ledger.revisions().at(-1)!.revision.task;
+      await third.call('CancelTask', { id: task });
+    })();
+    const clients = await pried.play(world);
+    await canceling;
+    return [...clients, third];
+  },
+  expected: { ends: ['COMPLETED', 'CANCELED'], artifacts: ['five'] },
 };
 
 const retried: Scenario = {
@@ -260,6 +288,7 @@ export const scenarios = {
     streaming,
     watched,
     pried,
+    interrupted,
     retried,
     fallback,
     spent,

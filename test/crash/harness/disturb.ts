@@ -43,7 +43,14 @@ export interface Where {
   readonly from?: 'start' | 'accepted';
   /** Calls that are of interest; default: all that differ. */
   readonly which?: (call: Call) => boolean;
+  /** Default: both for what changes something; a read that never was and one whose answer is lost are the same. */
+  readonly moments?: (call: Call) => readonly When[];
 }
+
+const READ = /^(dynamodb (GetItem|BatchGetItem|Query|Scan)Command|kms Decrypt)$/;
+const momentsOf = ({ name }: Call): readonly When[] => (READ.test(name) ? ['after'] : ['after', 'before']);
+/** Whoever stands still before a call stands still behind the one before. */
+export const behind = (): readonly When[] => ['after'];
 
 /** A sweep asks shard after shard: of those reads, which change nothing and follow each other, the first does for all. */
 export function differs({ name, input }: Call): boolean {
@@ -54,34 +61,40 @@ export function differs({ name, input }: Call): boolean {
 }
 
 /**
- * Plays a scenario once for each of its calls and for both moments, with that call's fate; goes on until a run ends
- * before its call k.
+ * Plays a scenario once for each of its calls that are of interest and for each moment, with that call's fate; goes on
+ * until a run ends without having met another one.
  */
 export async function everywhere(
   bench: Bench,
   scenario: Scenario,
   fateOf: (number: number, when: When) => Fate,
-  { from = 'start', which = differs }: Where = {},
+  { from = 'start', which = differs, moments = momentsOf }: Where = {},
 ): Promise<Everywhere> {
   const found: string[] = [];
   let points = 0;
-  for (let k = from === 'start' ? 1 : await accepted(bench, scenario); ; k++) {
-    for (const when of ['before', 'after'] as const) {
-      let met: Call | undefined;
-      const plan: Plan = (call, number) => {
-        if (number !== k) return GO;
-        met = call;
-        return which(call) ? fateOf(k, when) : GO;
-      };
-      const played = await play(bench, scenario, { plan });
-      if (!met) return { points, broken: found };
-      if (which(met)) points++;
-      const at = `${scenario.name}, call ${k} (${met.instance.name} ${met.name}), ${when}`;
-      if (played.broken.length > 0) found.push([at, ...played.broken].join('\n  '));
-      if (found.length >= ENOUGH) return { points, broken: found };
-      if (!which(met)) break;
-    }
+  /** With the fate at the first call of interest from number `k` on. */
+  const disturb = async (k: number, when: When) => {
+    let met: { readonly call: Call; readonly number: number } | undefined;
+    const plan: Plan = (call, number) => {
+      if (met || number < k || !which(call)) return GO;
+      met = { call, number };
+      return fateOf(number, when);
+    };
+    const played = await play(bench, scenario, { plan });
+    if (!met) return undefined;
+    points++;
+    const { instance, name } = met.call;
+    const at = `${scenario.name}, call ${met.number} (${instance.name} ${name}), ${when}`;
+    if (played.broken.length > 0) found.push([at, ...played.broken].join('\n  '));
+    return met;
+  };
+  for (let k = from === 'start' ? 1 : await accepted(bench, scenario); found.length < ENOUGH; k++) {
+    const met = await disturb(k, 'after');
+    if (!met) break;
+    k = met.number;
+    if (moments(met.call).includes('before')) await disturb(k, 'before');
   }
+  return { points, broken: found };
 }
 
 /** The number of the call behind which the first message is in the run queue. */

@@ -19,7 +19,7 @@ export interface UnfoldingParts {
   readonly nameOf: (table: Write['table']) => string;
   readonly clock: VirtualClock;
   readonly rng: () => number;
-  /** Between two items of one transaction, ms at most. */
+  /** Until the last item of a transaction is visible, ms at most; the others take a few. */
   readonly longestMs: number;
 }
 
@@ -73,8 +73,9 @@ export class Unfolding {
     for (const [id, image] of images) this.#hidden.set(id, image);
     return new Promise((resolve) => {
       let at = 0;
-      for (const id of order) {
-        at += 1 + Math.floor(rng() * longestMs);
+      for (const [index, id] of order.entries()) {
+        // One that comes long after the others meets what was done since.
+        at += 1 + Math.floor(rng() * (index === order.length - 1 ? longestMs : 8));
         clock.after(at, () => this.#hidden.delete(id));
       }
       clock.after(at, resolve);

@@ -33,7 +33,7 @@ export interface WorldOptions {
   readonly stream?: Deliveries;
   /** From a commit to its stream record, ms; as on the platform unless said otherwise. */
   readonly streamLatencyMs?: number;
-  /** Transactions become visible item by item, this many ms at most between two. */
+  /** Transactions become visible item by item, the last one after this many ms at most. */
   readonly unfoldingMs?: number;
   /** Of the run queue: as in the stack unless said otherwise. */
   readonly visibilityMs?: number;
@@ -57,8 +57,6 @@ export class NotAtRest extends Error {}
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
 const MOST_CALLS = 6_000;
-/** Times 10 ms in which nothing but a scenario's own look may be under way. */
-const MOST_LOOKS = 300;
 /** Stateless. */
 const redactor = createPatternRedactor();
 /** Six times the executor's 15 minutes; dead letters and projections six times 60 s. */
@@ -203,7 +201,6 @@ export class World {
     );
     const failure = () => (typeof left === 'object' ? left.error : undefined);
     const latest = this.clock.now() + 20 * DAY;
-    let looks = 0;
     for (;;) {
       await settled();
       if (failure() !== undefined) throw failure();
@@ -211,15 +208,10 @@ export class World {
       if (await this.calls.step()) continue;
       if (await this.#passTime()) continue;
       const frozen = this.#all().find(({ instance }) => instance.frozen);
-      if (frozen) {
-        frozen.instance.thaw();
-        continue;
-      }
-      if ((left as string) !== 'waiting') return;
-      // A scenario that looks into the tables by itself takes real time, which no call of an instance shows.
-      if (++looks > MOST_LOOKS) throw new NotAtRest('somebody waits for ever');
-      await new Promise((resolve) => setTimeout(resolve, 10));
+      if (!frozen) break;
+      frozen.instance.thaw();
     }
+    if ((left as string) === 'waiting') throw new NotAtRest('somebody waits for ever');
   }
 
   /** Goes to the next timer, or to the next minute at which a sweep finds something due, whichever comes first. */
