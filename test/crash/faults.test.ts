@@ -27,13 +27,14 @@ async function allUnder(
 }
 
 describe('every scenario comes to the same end', () => {
-  test.each<[string, Fault]>([
-    ['conflicts between transactions', conflict],
-    ['throttles', throttle],
-    ['connections that break before and after the call was done', broken],
-    ['all of these', anything],
-  ])('under %s', PATIENCE, async (_, fault) => {
-    expect(await allUnder((rng) => ({ plan: nowAndThen(fault, rng, 0.2) }))).toBe('');
+  test.each<[string, Fault, number[]]>([
+    ['conflicts between transactions', conflict, [1]],
+    ['throttles', throttle, [1]],
+    ['connections that break before and after the call was done', broken, [1]],
+    ['all of these', anything, [1, 2]],
+  ])('under %s', PATIENCE, async (_, fault, seeds) => {
+    const every = Object.values(scenarios);
+    expect(await allUnder((rng) => ({ plan: nowAndThen(fault, rng, 0.2) }), every, seeds)).toBe('');
   });
 
   test('with queue messages that are lost, doubled, late and out of order', PATIENCE, async () => {
@@ -55,7 +56,7 @@ describe('every scenario comes to the same end', () => {
   });
 
   test('with transactions whose items become visible one after another', PATIENCE, async () => {
-    expect(await allUnder(() => ({ unfoldingMs: 250 }))).toBe('');
+    expect(await allUnder(() => ({ unfoldingMs: 250 }), Object.values(scenarios), [1])).toBe('');
   });
 
   test(
@@ -64,7 +65,7 @@ describe('every scenario comes to the same end', () => {
     async () => {
       const options = { unfoldingMs: 250, streamLatencyMs: 4 };
       const chosen = [scenarios.pried, scenarios.interrupted, scenarios.watched, scenarios.sliced];
-      expect(await allUnder(() => options, chosen, [1, 2, 3, 4, 5, 6, 7, 8])).toBe('');
+      expect(await allUnder(() => options, chosen, [1, 2, 3, 4, 5, 6])).toBe('');
     },
   );
 

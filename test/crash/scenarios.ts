@@ -234,7 +234,10 @@ const deadLetter: Scenario = {
     visibilityMs: 45_000,
     providers: { deadly: (run) => (run.attempt < 3 ? run.die() : answering('survived')(run)) },
   },
-  play: immediate.play,
+  play: alone(async (alice) => {
+    const task = await alice.send(alice.message('kill me'), immediately);
+    await alice.until(task.id, ENDS, 60_000);
+  }),
   // One more crash spends the attempt that would have survived.
   expected: { ends: ['COMPLETED', 'FAILED EXECUTION_FAILED'], artifacts: ['survived'] },
 };

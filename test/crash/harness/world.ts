@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
-import { type DynamoDBClient, ScanCommand } from '@aws-sdk/client-dynamodb';
+import { type DynamoDBClient, type QueryCommandInput, ScanCommand } from '@aws-sdk/client-dynamodb';
 import { isTerminal } from '../../../shared/protocol/index.ts';
 import { createPatternRedactor } from '../../../shared/redaction/index.ts';
 import type { AnswerLevel, Profile, Provider, Settings } from '../../../shared/registry/index.ts';
 import type { KeyService } from '../../../shared/runtime/ports.ts';
 import type { BatchAnswer, QueueEvent } from '../../../shared/runtime/queue-event.ts';
-import type { Store, TableName } from '../../../shared/storage/index.ts';
+import { keys, type Store, type TableName } from '../../../shared/storage/index.ts';
 import { createDynamoStore } from '../../../shared/storage/store-dynamodb.ts';
 import { recordingLog, recordingMetrics } from '../../../shared/telemetry/index.ts';
 import { createGateway, echoProfile, type Gateway, memoryKeyService, register } from '../../server/rig.ts';
@@ -285,11 +285,14 @@ export class World {
     return { value: this.#unfolding ? this.#unfolding.shown(command, call.input, value) : value };
   }
 
-  /** A due index of a table that nothing was written to: a sweep asks for many of those, the engine need not. */
+  /** A sweep asks every shard of every due index; those in which nothing ever stood need not ask the engine. */
   #isEmptyIndex(command: string, input: unknown): boolean {
-    const { IndexName, TableName } = input as { IndexName?: string; TableName?: string };
+    const { IndexName, TableName, ExpressionAttributeValues = {} } = input as Partial<QueryCommandInput>;
     if (command !== 'QueryCommand' || IndexName !== 'due') return false;
-    return !this.ledger.isWritten(this.#tableOf(String(TableName)));
+    const table = this.#tableOf(String(TableName));
+    if (table !== 'state') return !this.ledger.isWritten(table);
+    const shards = this.ledger.revisions().map(({ revision }) => keys.dueShard(revision.task));
+    return !Object.values(ExpressionAttributeValues).some(({ S }) => S !== undefined && shards.includes(S));
   }
 
   #launch(name: FunctionName): Place {
