@@ -41,7 +41,7 @@ export type A2AFailure =
   | { readonly kind: 'task-not-cancelable' }
   | { readonly kind: 'push-not-supported' }
   | { readonly kind: 'unsupported-operation'; readonly reason?: UnsupportedReason }
-  | { readonly kind: 'content-type-not-supported' }
+  | { readonly kind: 'content-type-not-supported'; readonly violations?: readonly Violation[] }
   | { readonly kind: 'invalid-agent-response' }
   | { readonly kind: 'extended-card-not-configured' }
   | { readonly kind: 'extension-support-required'; readonly missing: readonly string[] }
@@ -113,7 +113,10 @@ export function toWireError(failure: A2AFailure): WireError {
         ...(failure.reason && { ownReason: failure.reason }),
       };
     case 'content-type-not-supported':
-      return protocol(-32005, 'CONTENT_TYPE_NOT_SUPPORTED', 'A media type of the message is not supported.');
+      return {
+        ...protocol(-32005, 'CONTENT_TYPE_NOT_SUPPORTED', 'A media type of the message is not supported.'),
+        ...(failure.violations && { violations: failure.violations }),
+      };
     case 'invalid-agent-response':
       return protocol(-32006, 'INVALID_AGENT_RESPONSE', 'The agent gave an invalid response.');
     case 'extended-card-not-configured':

@@ -1,5 +1,5 @@
 import { isTerminal, type TaskPushNotificationConfig } from '../protocol/index.ts';
-import { keys } from '../storage/keys.ts';
+import { keys, timeKey } from '../storage/keys.ts';
 import type { Action, Value } from '../storage/port.ts';
 import type { ConfigRef, Head } from '../tasks/formats.ts';
 import { readHead } from '../tasks/read-head.ts';
@@ -140,8 +140,27 @@ export async function listConfigs(
   client: string,
   task: string,
 ): Promise<readonly TaskPushNotificationConfig[] | undefined> {
+  const placed = await placeConfigs(services, client, task);
+  return placed?.map(({ shown }) => shown);
+}
+
+/** A config with its place in the listing, a text that sorts as the listing does and that no other config ever has. */
+export interface PlacedConfig {
+  readonly place: string;
+  readonly shown: TaskPushNotificationConfig;
+}
+
+/** As `listConfigs`, with the places: a listing goes on behind a config that is gone meanwhile. */
+export async function placeConfigs(
+  services: TaskServices,
+  client: string,
+  task: string,
+): Promise<readonly PlacedConfig[] | undefined> {
   const own = await readOwn(services, client, task);
-  return own?.configs.map(({ secret }) => shownConfig(task, secret));
+  return own?.configs.map(({ config, secret }) => ({
+    place: placeOf(config),
+    shown: shownConfig(task, secret),
+  }));
 }
 
 /**
@@ -190,6 +209,8 @@ async function readOwn(services: TaskServices, client: string, task: string): Pr
   }
 }
 
+const placeOf = (config: Config): string => `${timeKey(config.createdAt)}#${config.id}`;
+
 /** Oldest first. */
 async function readConfigs(services: TaskServices, task: string): Promise<readonly Config[]> {
   const page = await services.store.query({
@@ -198,7 +219,7 @@ async function readConfigs(services: TaskServices, task: string): Promise<readon
     sort: { prefix: keys.pushConfigPrefix },
     consistent: true,
   });
-  return page.items.map(configOf).sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1));
+  return page.items.map(configOf).sort((a, b) => (placeOf(a) < placeOf(b) ? -1 : 1));
 }
 
 async function opened(services: TaskServices, config: Config) {

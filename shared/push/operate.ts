@@ -2,7 +2,7 @@ import { keys } from '../storage/keys.ts';
 import type { Action } from '../storage/port.ts';
 import { DUE_AHEAD_MS } from '../tasks/commit.ts';
 import type { StateServices } from '../tasks/services.ts';
-import { type Config, configOf, DEADLINE_MS, jobItem, jobOf, UNTRIED } from './formats.ts';
+import { type Config, configOf, DEADLINE_MS, type Job, jobItem, jobOf, UNTRIED } from './formats.ts';
 import { readConfig } from './read-config.ts';
 import type { OutboxServices } from './services.ts';
 
@@ -158,16 +158,27 @@ export async function resumeConfig(
 
 /** Retries that the pause held have wakings of their own. */
 async function wakeRetries(services: OutboxServices, task: string, config: string): Promise<void> {
+  for (const { state, retry, revision } of await retriesOf(services, task, config)) {
+    if (state !== 'open' || !retry) continue;
+    await services.outboxQueue.send({ task, config, retry: { id: retry.id, revision } });
+  }
+}
+
+/** Retries of a config's jobs, or of one of them. */
+async function retriesOf(
+  services: Pick<StateServices, 'store'>,
+  task: string,
+  config: string,
+  revision?: number,
+): Promise<Job[]> {
   const page = await services.store.query({
     table: 'outbox',
     partition: keys.pushConfig(task, config).pk,
     sort: { prefix: keys.pushRetryPrefix(config) },
     consistent: true,
   });
-  for (const { state, retry, revision } of page.items.map(jobOf)) {
-    if (state !== 'open' || !retry) continue;
-    await services.outboxQueue.send({ task, config, retry: { id: retry.id, revision } });
-  }
+  const jobs = page.items.map(jobOf);
+  return revision === undefined ? jobs : jobs.filter((job) => job.revision === revision);
 }
 
 export type Retried =
@@ -194,8 +205,10 @@ export async function retryJob(
     { table: 'outbox', key: keys.pushConfig(task, config) },
   ]);
   if (!job || !found) return 'unknown';
-  const { state } = jobOf(job);
-  if (state === 'open' || state === 'delivered') return state;
+  const earlier = await retriesOf(services, task, config, revision);
+  for (const state of ['delivered', 'open'] as const) {
+    if ([jobOf(job), ...earlier].some((one) => one.state === state)) return state;
+  }
   const { state: halted } = configOf(found);
   if (halted !== 'active') return halted;
   const id = Buffer.from(services.random.bytes(6)).toString('hex');

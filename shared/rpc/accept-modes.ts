@@ -1,16 +1,31 @@
+import type { Violation } from '../protocol/errors.ts';
 import type { Part } from '../protocol/index.ts';
 import type { Profile } from '../registry/index.ts';
 
-/** Whether the profile takes the message's parts and offers a media type that the caller accepts. */
-export function modesFit(
+/**
+ * The parts that the profile does not take, and the accepted media types where it offers none of them; none: all fit.
+ * Names the profile's own types, which its card shows, and nothing of the message.
+ */
+export function modesThatDoNotFit(
   profile: Pick<Profile, 'inputModes' | 'outputModes'>,
   parts: readonly Part[],
   accepted: readonly string[],
-): boolean {
-  const takes = parts.every((part) => matchesAny(mediaTypeOf(part), profile.inputModes));
+): readonly Violation[] {
+  const refused = parts.flatMap((part, index) =>
+    matchesAny(mediaTypeOf(part), profile.inputModes)
+      ? []
+      : [
+          {
+            field: `message.parts[${index}]`,
+            description: `is of a media type other than ${profile.inputModes.join(', ')}`,
+          },
+        ],
+  );
   const offers =
     accepted.length === 0 || accepted.some((mode) => profile.outputModes.some((own) => overlap(own, mode)));
-  return takes && offers;
+  if (offers) return refused;
+  const description = `has none of ${profile.outputModes.join(', ')}`;
+  return [...refused, { field: 'configuration.acceptedOutputModes', description }];
 }
 
 function mediaTypeOf(part: Part): string {

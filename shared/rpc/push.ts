@@ -8,7 +8,7 @@ import {
   type TaskPushNotificationConfig,
 } from '../protocol/index.ts';
 import { MAX_CONFIGS } from '../push/formats.ts';
-import { createConfig, deleteConfig, isIdentical, listConfigs } from '../push/manage.ts';
+import { createConfig, deleteConfig, isIdentical, listConfigs, placeConfigs } from '../push/manage.ts';
 import { auditEntryOfMinute, GATEWAY_ACTOR } from '../registry/audit.ts';
 import type { Head } from '../tasks/formats.ts';
 import { readPageToken, writePageToken } from '../tasks/page-token.ts';
@@ -64,10 +64,10 @@ export async function listPushConfigs(call: Call<'ListTaskPushNotificationConfig
   const { services, client, params } = call;
   const refusal = await refusalOfCall(call, params.taskId);
   if (refusal) return err(refusal);
-  const configs = await listConfigs(services, client.id, params.taskId);
+  const configs = await placeConfigs(services, client.id, params.taskId);
   if (!configs) return err(NOT_FOUND);
   const scope = { client: client.id, filters: { configsOf: params.taskId } };
-  let start = 0;
+  let left = configs;
   if (params.pageToken) {
     const position = await readPageToken(services, scope, params.pageToken);
     if (!position) {
@@ -77,18 +77,24 @@ export async function listPushConfigs(call: Call<'ListTaskPushNotificationConfig
         violations: [{ field: 'pageToken', description: 'is not valid for this caller and this task' }],
       });
     }
-    // Behind the config named in the token; where that is gone, behind its place.
-    const found = configs.findIndex(({ id }) => id === position.order);
-    start = found < 0 ? Math.min(position.total, configs.length) : found + 1;
+    left = configs.filter(({ place }) => place > position.order);
   }
-  const end = start + (params.pageSize || MAX_CONFIGS);
-  const page = configs.slice(start, end);
+  const page = left.slice(0, params.pageSize || MAX_CONFIGS);
   const last = page.at(-1);
   const nextPageToken =
-    last && end < configs.length
-      ? await writePageToken(services, scope, { order: last.id ?? '', task: params.taskId, total: end - 1 })
+    last && page.length < left.length
+      ? await writePageToken(services, scope, {
+          order: last.place,
+          task: params.taskId,
+          total: configs.length,
+        })
       : '';
-  return ok(encodePushConfigList({ configs: page, ...(nextPageToken ? { nextPageToken } : {}) }));
+  return ok(
+    encodePushConfigList({
+      configs: page.map(({ shown }) => shown),
+      ...(nextPageToken ? { nextPageToken } : {}),
+    }),
+  );
 }
 
 export async function deletePushConfig(call: Call<'DeleteTaskPushNotificationConfig'>): Promise<Answer> {

@@ -18,7 +18,7 @@ import type { Head } from '../tasks/formats.ts';
 import { MessageTooLarge } from '../tasks/kept.ts';
 import { readHead } from '../tasks/read-head.ts';
 import { snapshot } from '../tasks/snapshot.ts';
-import { modesFit } from './accept-modes.ts';
+import { modesThatDoNotFit } from './accept-modes.ts';
 import { type Answer, type Call, invalid } from './call.ts';
 import { refusalOfConfig, refusalOfWebhook } from './push.ts';
 import { grantedProfile, SKILL_METADATA } from './tenant.ts';
@@ -159,9 +159,9 @@ async function refusalOf(call: Send, profile: Profile): Promise<A2AFailure | und
   const push = params.configuration?.taskPushNotificationConfig;
   const refused = push && (await refusalOfWebhook(call, push, 'configuration.taskPushNotificationConfig.'));
   if (refused) return refused;
-  if (!modesFit(profile, params.message.parts, params.configuration?.acceptedOutputModes ?? [])) {
-    return { kind: 'content-type-not-supported' };
-  }
+  const accepted = params.configuration?.acceptedOutputModes ?? [];
+  const violations = modesThatDoNotFit(profile, params.message.parts, accepted);
+  if (violations.length > 0) return { kind: 'content-type-not-supported', violations };
   if (!isRetainable(await levelOf(call, profile))) {
     return { kind: 'unsupported-operation', reason: 'RESULT_NOT_RETAINABLE' };
   }

@@ -113,7 +113,8 @@ function resumed(call: Streaming, seen: Seen, place: StreamPlace, endAtInput: bo
 }
 
 function isAhead(number: EventNumber, view: View): boolean {
-  return number.revision > view.revision;
+  if (number.revision !== view.revision) return number.revision > view.revision;
+  return number.index > lastIndex(view);
 }
 
 async function* fromTask(

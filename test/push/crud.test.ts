@@ -204,6 +204,12 @@ describe('push configs', () => {
     const rest = await call('List', { taskId, pageToken: token });
     expect(rest.result.configs.map(({ id }: { id: string }) => id)).toEqual(['c1', 'c2', 'c3', 'c4']);
 
+    // Also where several went, the one that the page ended with among them.
+    const second = await call('List', { taskId, pageSize: 2 });
+    for (const id of ['c1', 'c2']) await call('Delete', { taskId, id });
+    const behind = await call('List', { taskId, pageToken: second.result.nextPageToken });
+    expect(behind.result.configs.map(({ id }: { id: string }) => id)).toEqual(['c3', 'c4']);
+
     const other = await push.send('another task');
     await push.create(other, { url });
     for (const params of [

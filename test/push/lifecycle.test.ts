@@ -513,6 +513,16 @@ describe('a webhook in the life of its task', () => {
       expect(await retry({ ...message, config: 'gone' })).toBe('unknown');
     });
 
+    test('does so once: not while a retry of it is open, and not after one was delivered', async () => {
+      const message = await givenUp();
+      await retry(message);
+      expect(await retry(message)).toBe('open');
+      await push.outbox.drain();
+      expect((await states(message.task)).at(-1)).toBe('delivered');
+      expect(await retry(message)).toBe('delivered');
+      expect(bodies()).toEqual(['SUBMITTED']);
+    });
+
     const retryIds = async ({ task, config }: { task: string; config: string }) => {
       const page = await push.store.query({
         table: 'outbox',

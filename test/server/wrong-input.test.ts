@@ -119,7 +119,7 @@ test('of several faults the first in the order of design §5 is told', async () 
     'MESSAGE_ID_REUSED',
     'tenant',
     -32008,
-    -32005,
+    'message.parts[0]',
     'RESULT_NOT_RETAINABLE',
     -32001,
     'OPEN_TASKS',

@@ -339,16 +339,19 @@ const sends: Omit<WrongRequest, 'method'>[] = [
   {
     name: 'a part of a media type that is not taken',
     params: { tenant: 'prose', ...withPart({ data: 1 }) },
+    field: 'message.parts[0]',
     ...MEDIA_TYPE,
   },
   {
     name: 'a part whose named media type is not taken',
     params: { tenant: 'prose', ...withPart({ text: 'a', mediaType: 'text/html' }) },
+    field: 'message.parts[0]',
     ...MEDIA_TYPE,
   },
   {
     name: 'output modes that are not offered',
     params: { tenant: 'prose', ...configured({ acceptedOutputModes: ['image/png'] }) },
+    field: 'configuration.acceptedOutputModes',
     ...MEDIA_TYPE,
   },
   {
