@@ -89,7 +89,9 @@ function checkLoopback(
 ): Allowed | Refused {
   if (port !== undefined && !isPlainPort(port)) return refuse('port');
   if (parsed === undefined || parsed.hostname !== host) return refuse('shape');
-  if (isOwnHost(parsed, policy.ownHosts)) return refuse('own-host');
+  // All of them are this machine, so a port that is the gateway's own is so under each of its names.
+  const names = [...LOOPBACK_HOSTS].map((name) => (parsed.port ? `${name}:${parsed.port}` : name));
+  if (names.some((name) => includesHost(policy.ownHosts, name))) return refuse('own-host');
   return { verdict: 'allow', url: parsed, host: host.replace(/^\[|\]$/g, ''), loopback: true };
 }
 

@@ -2,7 +2,7 @@ import type { Fetch } from '../guard/index.ts';
 import type { Provider, SealedSecret } from '../registry/types.ts';
 import type { Environment } from '../runtime/environment.ts';
 import { echoAdapter } from './echo.ts';
-import { createFunctionAdapter, type LambdaClient } from './function-lambda.ts';
+import { createFunctionAdapter, type LambdaClient, type NoteFlaw } from './function-lambda.ts';
 // Not imported on demand, though that would save a cold start 100 ms: in a bundle of one file the bundler then runs the
 // schema library's modules in an order that breaks them.
 import { type AwsCredentials, createBedrockAdapter, createOpenAiAdapter } from './models.ts';
@@ -15,6 +15,7 @@ export interface ProviderPorts {
   readonly fetchFor: (provider: Extract<Provider, { kind: 'openai' | 'bedrock' }>) => Fetch;
   /** Opens a secret that was sealed for the provider of this id. */
   readonly openSecret: (provider: string, secret: SealedSecret) => Promise<string>;
+  readonly noteFlaw: NoteFlaw;
   readonly environment: Pick<Environment, 'AWS_REGION' | 'AWS_ENDPOINT_URL_BEDROCK_RUNTIME'>;
   /** For Bedrock; by default those of the Lambda client, so the usual chain of AWS. */
   readonly credentials?: () => Promise<AwsCredentials>;
@@ -30,7 +31,7 @@ export function createProviderAdapters(ports: ProviderPorts): (provider: Provide
       case 'remote':
         return createRemoteAdapter(provider.agent);
       case 'function':
-        return createFunctionAdapter(ports.lambda, provider.functionName);
+        return createFunctionAdapter(ports.lambda, provider.functionName, ports.noteFlaw);
       case 'openai': {
         const { apiKey } = provider;
         return createOpenAiAdapter(provider, {

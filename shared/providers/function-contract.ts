@@ -114,17 +114,30 @@ function delegationOf({ outcomes, transcript }: NonNullable<ProviderRequest['del
 
 /**
  * Reads an answer. One that fits no form is `failed` with `invalid-answer`, not retryable: the function ran to its end,
- * and running it or a substitute again would repeat its effects. What was wrong with it is not said anywhere, because
- * a schema's complaint quotes content (P10).
+ * and running it or a substitute again would repeat its effects. `flaw` says where it is wrong, for the function's
+ * author: names of the contract and places in lists, never a word of the answer, as a schema's complaint has (P10).
  */
 export function readAnswer(answer: unknown): {
   readonly progress: readonly string[];
   readonly result: ProviderResult;
+  readonly flaw?: string;
 } {
+  const invalid = (flaw: string) => ({ progress: [], result: failed('invalid-answer'), flaw });
   const read = answerSchema.safeParse(answer);
-  const result = read.success ? ending(read.data) : undefined;
-  if (!read.success || result === undefined) return { progress: [], result: failed('invalid-answer') };
-  return { progress: read.data.progress ?? [], result };
+  if (!read.success) return invalid(placeOf(read.error.issues[0]?.path ?? []));
+  const [result, ...more] = endingsOf(read.data);
+  if (!result) return invalid('no ending');
+  return more.length > 0 ? invalid('more than one ending') : { progress: read.data.progress ?? [], result };
+}
+
+/** Where an answer is wrong, as far as the contract has names for it. */
+function placeOf(path: readonly PropertyKey[]): string {
+  const unknown = path.findIndex((step) => typeof step !== 'number' && !CONTRACT_NAMES.has(String(step)));
+  const known = unknown < 0 ? path : path.slice(0, unknown);
+  const place = known.map((step, i) =>
+    typeof step === 'number' ? `[${step}]` : `${i ? '.' : ''}${String(step)}`,
+  );
+  return place.join('') || 'the answer';
 }
 
 const textSchema = z
@@ -177,7 +190,13 @@ export const answerSchema = z.object({
   usage: z.object({ inputTokens: count, outputTokens: count }).nullish().catch(undefined),
 });
 
-function ending(answer: z.output<typeof answerSchema>): ProviderResult | undefined {
+const CONTRACT_NAMES: ReadonlySet<string> = new Set([
+  ...Object.keys(answerSchema.shape),
+  ...['id', 'agent', 'message', 'retryable', 'name', 'description', 'artifactId', 'parts', 'extensions'],
+  ...['text', 'raw', 'url', 'data', 'filename', 'mediaType', 'metadata'],
+]);
+
+function endingsOf(answer: z.output<typeof answerSchema>): readonly ProviderResult[] {
   const usage = answer.usage ? { usage: answer.usage } : {};
   const endings: ProviderResult[] = [];
   if (answer.artifacts) {
@@ -203,7 +222,7 @@ function ending(answer: z.output<typeof answerSchema>): ProviderResult | undefin
     const retryable = answer.failure.retryable ?? false;
     endings.push(failed('declared', { retryable, ...messageOf(answer.failure), ...usage }));
   }
-  return endings.length === 1 ? endings[0] : undefined;
+  return endings;
 }
 
 function messageOf(saying: { readonly message?: Part[] | null | undefined }): { message?: Part[] } {

@@ -28,17 +28,27 @@ export function createLambdaClient(
 }
 
 /**
+ * Where a function's author learns what is wrong with an answer that does not fit the contract: the place, no content.
+ */
+export type NoteFlaw = (flaw: { readonly function: string; readonly flaw: string }) => void;
+
+/**
  * Invokes a Lambda function synchronously under the contract of `function-contract.ts`. Failures: a payload above 6 MB
  * is `refused` with a fixed text for the client; an error that the function threw is `declared` and retryable;
  * throttling, outages and a missing function have their classes. What the function logged or threw goes nowhere (P10).
  */
-export function createFunctionAdapter(client: LambdaClient, functionName: string): ProviderAdapter {
-  return { run: (request) => invoke(client, functionName, request) };
+export function createFunctionAdapter(
+  client: LambdaClient,
+  functionName: string,
+  noteFlaw: NoteFlaw,
+): ProviderAdapter {
+  return { run: (request) => invoke(client, functionName, noteFlaw, request) };
 }
 
 async function invoke(
   client: LambdaClient,
   functionName: string,
+  noteFlaw: NoteFlaw,
   request: ProviderRequest,
 ): Promise<ProviderResult> {
   const payload = new TextEncoder().encode(JSON.stringify(buildInvocation(request)));
@@ -58,7 +68,8 @@ async function invoke(
   }
   if (answer.error !== undefined) return functionError(answer.payload);
 
-  const { progress, result } = readAnswer(answer.payload);
+  const { progress, result, flaw } = readAnswer(answer.payload);
+  if (flaw !== undefined) noteFlaw({ function: functionName, flaw });
   for (const text of progress) await request.progress(text);
   return result;
 }

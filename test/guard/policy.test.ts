@@ -107,6 +107,16 @@ describe('the loopback permission', () => {
     expect([hits(), resolver.asked]).toEqual([2, []]);
   });
 
+  it('does not open this gateway itself, under whatever name of this machine', async () => {
+    const { port, hits } = await plainServer();
+    const { guard } = guardWith({ allowLoopback: true, ownHosts: [`127.0.0.1:${port}`] });
+    for (const host of ['127.0.0.1', 'localhost', '[::1]']) {
+      const outcome = await guard.request({ ...call, url: `http://${host}:${port}/` });
+      expect(outcome).toMatchObject({ kind: 'refused', rule: 'own-host' });
+    }
+    expect(hits()).toBe(0);
+  });
+
   it('is off unless it was handed in', async () => {
     const { port, hits } = await plainServer();
     const { guard } = guardWith();

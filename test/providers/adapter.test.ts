@@ -42,6 +42,7 @@ test('a chain over every kind falls back to the last, and what the others said o
       opened.push([provider, secret]);
       return 'key-nobody-may-see';
     },
+    noteFlaw: () => {},
     environment: { AWS_REGION: 'us-east-1', AWS_ENDPOINT_URL_BEDROCK_RUNTIME: server.url },
   });
   const clock = new VirtualClock();
@@ -82,6 +83,7 @@ test('a secret is opened in the run that needs it, not before', () => {
     lambda: createLambdaClient({ AWS_REGION: 'us-east-1' }),
     fetchFor: () => globalThis.fetch,
     openSecret: () => Promise.reject(new Error('opened too early')),
+    noteFlaw: () => {},
     environment: { AWS_REGION: 'us-east-1' },
   });
   const provider: Provider = {

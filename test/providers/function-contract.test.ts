@@ -182,6 +182,20 @@ describe('an answer that fits no form is invalid and not retryable:', () => {
     expect(readAnswer(answer)).toEqual({
       progress: [],
       result: { kind: 'failed', reason: 'invalid-answer', retryable: false },
+      flaw: expect.any(String),
     });
+  });
+
+  test.each([
+    [undefined, 'the answer'],
+    [{ marker: 1 }, 'no ending'],
+    [{ artifacts: [], question: 'marker' }, 'more than one ending'],
+    [{ artifacts: [{ text: 'fine' }, 'marker'] }, 'artifacts[1]'],
+    [{ artifacts: [{ parts: [{ text: 't', url: 'marker' }] }] }, 'artifacts[0].parts[0]'],
+    [{ artifacts: [{ parts: [{ text: 't' }], metadata: 'marker' }] }, 'artifacts[0].metadata'],
+    [{ delegate: [{ agent: 1, message: 'marker' }] }, 'delegate[0].agent'],
+    [{ artifacts: [], progress: ['marker', ''] }, 'progress[1]'],
+  ])('%j is told to the author of the function by its place alone', (answer, flaw) => {
+    expect(readAnswer(answer).flaw).toBe(flaw);
   });
 });

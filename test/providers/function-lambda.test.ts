@@ -17,9 +17,11 @@ beforeEach(() => {
   server.requests.length = 0;
 });
 
+const flaws: object[] = [];
+
 function adapter(functionName = 'helper') {
   const environment = { AWS_REGION: 'us-east-1', AWS_ENDPOINT_URL_LAMBDA: server.url };
-  return createFunctionAdapter(createLambdaClient(environment), functionName);
+  return createFunctionAdapter(createLambdaClient(environment), functionName, (flaw) => flaws.push(flaw));
 }
 
 function functionError(payload: unknown): Respond {
@@ -51,6 +53,13 @@ test('commits progress in order, each before the next, before it answers the end
   const result = await adapter().run(makeRequest({ progress }));
   expect(result).toEqual({ kind: 'input-required', message: [{ text: 'which?' }] });
   expect(events).toEqual(['start one', 'end one', 'start two', 'end two']);
+});
+
+test('notes where an answer does not fit the contract', async () => {
+  server.respond = json(200, { artifacts: [{ parts: [] }] });
+  flaws.length = 0;
+  await adapter('my-function').run(makeRequest());
+  expect(flaws).toEqual([{ function: 'my-function', flaw: 'artifacts[0].parts' }]);
 });
 
 describe('failures have a class and no text of the function:', () => {
