@@ -9,6 +9,7 @@ import { composeTasks, required, type Seams } from '../../shared/runtime/compose
 import { readEnvironment } from '../../shared/runtime/environment.ts';
 import { type BatchAnswer, eachTask, type QueueEvent } from '../../shared/runtime/queue-event.ts';
 import { createSqsClient, keepInvisible } from '../../shared/runtime/queue-sqs.ts';
+import { composeInboxQueue } from '../../shared/runtime/queues.ts';
 
 /** The run is given back this long before the platform would stop the function, ms. */
 const MARGIN_MS = 15_000;
@@ -24,6 +25,7 @@ export function createHandler(variables: Readonly<Record<string, string | undefi
   const guard = createGuard({ ownHosts: ownHosts(environment.SEALPOST_PUBLIC_URL), ...seams.outbound });
   const services: ExecutorServices = {
     ...tasks,
+    inboxQueue: composeInboxQueue(environment, seams),
     adapterFor: createProviderAdapters({
       lambda: createLambdaClient(environment),
       fetchFor: (provider) =>

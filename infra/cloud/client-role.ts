@@ -40,11 +40,13 @@ export class ClientRole extends Construct {
       readonly keys: SealingKeys;
       readonly runQueue: WorkQueue;
       readonly api: HttpApi;
+      /** Suspends the runs whose steps are handed on. */
+      readonly executor: GatewayFunction;
     },
   ) {
     super(scope, id);
     const { parameters, alarms } = foundation;
-    const { tables, keys, runQueue, api } = parts;
+    const { tables, keys, runQueue, api, executor } = parts;
     this.queue = new WorkQueue(this, 'InboxQueue', {
       name: 'inbox',
       alarms,
@@ -54,6 +56,9 @@ export class ClientRole extends Construct {
       oldest: Duration.minutes(30),
       deadLettersDrained: false,
     });
+
+    // The sends of a turn begin when it was suspended, not when the stream comes to it.
+    this.queue.sentBy(executor, 'SEALPOST_INBOX_QUEUE');
 
     this.callback = new GatewayFunction(this, 'Callback', foundation, {
       name: 'callback',

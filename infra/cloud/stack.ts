@@ -59,7 +59,13 @@ export class SealpostStack extends Stack {
       ? new ServerRole(this, 'ServerRole', foundation, { tables, keys, runQueue, api })
       : undefined;
     const client = roles.client
-      ? new ClientRole(this, 'ClientRole', foundation, { tables, keys, runQueue, api })
+      ? new ClientRole(this, 'ClientRole', foundation, {
+          tables,
+          keys,
+          runQueue,
+          api,
+          executor: runs.executor,
+        })
       : undefined;
     const queues = { runQueue, outboxQueue: push?.queue, inboxQueue: client?.queue };
     const projection = new Projection(this, 'Projection', foundation, { tables, ...queues });

@@ -61,6 +61,15 @@ export interface Registration {
   readonly signals: number;
 }
 
+/** Sorted as they were asked for; the turn is the part before the point. */
+export function dependencyId(turn: number, number: number): string {
+  return `${pad(turn)}.${pad(number)}`;
+}
+
+function pad(number: number): string {
+  return String(number).padStart(4, '0');
+}
+
 export function dependencyItem(dependency: Dependency): StoredItem {
   const { task, id, due, lease, ...rest } = dependency;
   return {

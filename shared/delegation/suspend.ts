@@ -8,7 +8,13 @@ import type { Head, WorkingRef } from '../tasks/formats.ts';
 import type { TaskServices } from '../tasks/services.ts';
 import { beginWorking, workingActions, workingName } from '../tasks/working.ts';
 import { countRegistrations } from './count.ts';
-import { type Dependency, dependencyItem, type Registration, registrationItem } from './formats.ts';
+import {
+  type Dependency,
+  dependencyId,
+  dependencyItem,
+  type Registration,
+  registrationItem,
+} from './formats.ts';
 
 type Delegated = Extract<ValidResult, { kind: 'delegated' }>;
 
@@ -35,7 +41,7 @@ export async function suspendForAgents(
   for (const [i, call] of calls.entries()) {
     const agent = await services.agent(call.agent);
     if (!agent || agent.disabled) return undefined;
-    const dependency = dependencyFor(services, head, agent, call, `${pad(turn)}.${pad(i)}`, now);
+    const dependency = dependencyFor(services, head, agent, call, dependencyId(turn, i), now);
     deadline = Math.max(deadline, dependency.deadline);
     const prepared = await prepare(services, head, working, dependency, call);
     registrations += prepared.registration ? 1 : 0;
@@ -132,8 +138,4 @@ export function registrationId(services: Pick<TaskServices, 'random'>): string {
 /** SHA-256, base64url: the credential has 256 random bits. */
 export function hashCredential(credential: string): string {
   return createHash('sha256').update(credential).digest('base64url');
-}
-
-function pad(number: number): string {
-  return String(number).padStart(4, '0');
 }

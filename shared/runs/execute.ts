@@ -1,4 +1,6 @@
 import { readTurn, type Turn } from '../delegation/outcomes.ts';
+import type { InboxServices } from '../delegation/services.ts';
+import { wakeTurn } from '../delegation/wake.ts';
 import { type ProviderAdapter, runChain, type ValidResult } from '../providers/index.ts';
 import {
   agentsOf,
@@ -20,7 +22,7 @@ import { loadRun } from './load.ts';
 import { endRun, nameOf } from './recover.ts';
 import { type OwnMessage, RunSession } from './session.ts';
 
-export interface ExecutorServices extends TaskServices {
+export interface ExecutorServices extends TaskServices, InboxServices {
   readonly registry: Pick<Registry, 'profile' | 'provider' | 'settings' | 'agent'>;
   readonly adapterFor: (provider: Provider) => ProviderAdapter;
 }
@@ -183,6 +185,7 @@ async function finish(
   };
   const ending = await session.end((head) => stepOf(concluding, head, result));
   if (ending === 'committed' && session.head.run === 'ended') countEnding(services, session.head);
+  if (ending === 'committed' && session.head.run === 'suspended') await wakeTurn(services, session.head);
   return DONE;
 }
 

@@ -41,7 +41,10 @@ async function handedOn(tenant: string): Promise<string> {
   const configuration = { returnImmediately: true };
   const sent = await call('SendMessage', { message: message(), tenant, configuration });
   const { id } = sent.result.task;
+  gateway.inbox.length = 0;
   await gateway.execute();
+  // The executor itself wakes the send; the stream, which comes later, wakes it again.
+  expect(gateway.inbox).toEqual([{ task: id, dependency: '0001.0000' }]);
   await gateway.invoke('projector', { Records: [revisionOf(id, 2)] });
   await reconcile();
   return id;

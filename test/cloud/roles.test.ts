@@ -335,6 +335,7 @@ describe('the role of each function', () => {
     expect(senders('runs')).toEqual(functionNames.filter((name) => !still.includes(name)));
     expect(senders('outbox')).toEqual(['projector', 'projection-retry', 'sweeper', 'delivery', 'admin']);
     expect(senders('inbox')).toEqual([
+      'executor',
       'projector',
       'projection-retry',
       'sweeper',

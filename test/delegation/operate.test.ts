@@ -112,6 +112,41 @@ const audits = async () =>
   (await rig.store.scan('registry')).items.filter(({ pk }) => pk.startsWith('audit#')).length;
 const one = async (task: string) => (await listDependencies(services, task))[0];
 
+describe('a run that hands steps on', () => {
+  const start = async () => {
+    const { result } = await gateway.call('alice', 'SendMessage', {
+      message: message('words of Alice'),
+      configuration: { returnImmediately: true },
+    });
+    return String(result.task.id);
+  };
+
+  it('wakes the send of each, once, when it was suspended and before the stream comes to it', async () => {
+    const task = await start();
+    await gateway.runAll();
+    expect(gateway.inboxQueue.messages).toEqual([{ task, dependency: '0001.0000' }]);
+    expect((await one(task))?.state).toBe('new');
+    await advance(services, gateway.inboxQueue.messages[0]!);
+    expect(calls).toEqual(['send']);
+  });
+
+  it('is suspended also when nobody could be woken, and the stream wakes what was not', async () => {
+    const { send } = gateway.inboxQueue;
+    gateway.inboxQueue.send = async () => {
+      throw new TypeError('no queue');
+    };
+    const task = await start();
+    await gateway.runAll();
+    expect(await readHead(services, task)).toMatchObject({ run: 'suspended', waiting: 1 });
+    expect(gateway.log.lines).toContainEqual(
+      expect.objectContaining({ level: 'warn', message: 'a send is left to the stream' }),
+    );
+    gateway.inboxQueue.send = send;
+    await gateway.follow(task);
+    expect(gateway.inboxQueue.messages).toEqual([{ task, dependency: '0001.0000' }]);
+  });
+});
+
 describe('a dependency that was sent', () => {
   it('is left alone by messages that bring nothing new before it is due', async () => {
     const { wake } = await handedOn();

@@ -189,6 +189,7 @@ export function createGateway(parts: GatewayParts): Gateway {
     registry,
     privacy: createPrivacy(registry, createPatternRedactor()),
     runQueue,
+    inboxQueue,
     cards: createCardPublisher(),
     adapterFor: (provider) => parts.adapters?.[provider.id] ?? echoAdapter,
   };
@@ -234,7 +235,7 @@ export function createGateway(parts: GatewayParts): Gateway {
     execute,
     follow: (...tasks) =>
       followAll(
-        { ...services, projectionQueue, outboxQueue, inboxQueue },
+        { ...services, projectionQueue, outboxQueue },
         tasks.map((task, i) => ({ task, at: String(i) })),
       ),
     sweep: () => sweep(services, Number.POSITIVE_INFINITY),

@@ -5,6 +5,7 @@ import { createHandler as createProjectionRetry } from '../../../functions/proje
 import { createHandler as createProjector } from '../../../functions/projector/app.ts';
 import { createHandler as createSweeper } from '../../../functions/sweeper/app.ts';
 import { createCardPublisher } from '../../../shared/cards/index.ts';
+import type { InboxMessage } from '../../../shared/delegation/services.ts';
 import type { Guard, RequestCall } from '../../../shared/guard/index.ts';
 import type { ProviderAdapter } from '../../../shared/providers/index.ts';
 import { deliver } from '../../../shared/push/deliver.ts';
@@ -33,6 +34,7 @@ export interface InstanceParts {
   readonly seams: Seams & {
     readonly runQueue: WorkQueue<RunMessage>;
     readonly outboxQueue: WorkQueue<OutboxMessage>;
+    readonly inboxQueue: WorkQueue<InboxMessage>;
   };
   readonly adapterFor: (provider: Provider) => ProviderAdapter;
   /** One POST to a webhook, which answers 204. */
@@ -93,7 +95,7 @@ function rpcOf({ instance, seams }: InstanceParts) {
 
 function executorOf({ instance, seams, adapterFor, hide }: InstanceParts) {
   const tasks = composeTasks(environment, 'executor', seams);
-  const services: ExecutorServices = { ...tasks, adapterFor };
+  const services: ExecutorServices = { ...tasks, inboxQueue: seams.inboxQueue, adapterFor };
   return (event: QueueEvent) => {
     const until = instance.clock.now() + TIMEOUT_MS.executor - 15_000;
     return eachTask(
