@@ -1,8 +1,8 @@
 import middy from '@middy/core';
-import { advance } from '../../shared/delegation/advance.ts';
 import { createClientOf } from '../../shared/delegation/client-of.ts';
 import { inboxMessageOf } from '../../shared/delegation/message.ts';
 import type { ReconcilerServices } from '../../shared/delegation/services.ts';
+import { takeMessage } from '../../shared/delegation/take.ts';
 import { createGuard } from '../../shared/guard/index.ts';
 import { createSecretBox } from '../../shared/registry/index.ts';
 import { nameOf } from '../../shared/runs/recover.ts';
@@ -10,9 +10,6 @@ import { composeTasks, type Seams } from '../../shared/runtime/compose.ts';
 import { readEnvironment } from '../../shared/runtime/environment.ts';
 import { type BatchAnswer, each, type QueueEvent } from '../../shared/runtime/queue-event.ts';
 import { composeInboxQueue, composeRunQueue } from '../../shared/runtime/queues.ts';
-
-/** Steps that one message may take at once: send, apply, and on. */
-const MAX_STEPS = 8;
 
 /** Moves dependencies on: the only function that calls remote agents (design §8). */
 export function createHandler(variables: Readonly<Record<string, string | undefined>>, seams: Seams = {}) {
@@ -33,14 +30,8 @@ export function createHandler(variables: Readonly<Record<string, string | undefi
       event,
       inboxMessageOf,
       async (message) => {
-        for (let steps = 1; ; steps++) {
-          const wakeAt = await advance(services, message);
-          if (wakeAt === undefined) return 'done';
-          const wait = wakeAt - services.clock.now();
-          if (wait <= 0 && steps < MAX_STEPS) continue;
-          await services.inboxQueue.send(message, Math.min(900, Math.max(1, Math.ceil(wait / 1000))));
-          return 'done';
-        }
+        await takeMessage(services, message);
+        return 'done';
       },
       ({ task }, error) => services.log.error('a dependency failed', { task, error: nameOf(error) }),
     );
