@@ -2,6 +2,7 @@ import middy from '@middy/core';
 import { createGuard } from '../../shared/guard/index.ts';
 import { deliver } from '../../shared/push/deliver.ts';
 import { outboxMessageOf } from '../../shared/push/message.ts';
+import { webhookPolicyOf } from '../../shared/push/policy.ts';
 import type { DeliveryServices } from '../../shared/push/services.ts';
 import { nameOf } from '../../shared/runs/recover.ts';
 import { composeTasks, type Seams } from '../../shared/runtime/compose.ts';
@@ -21,15 +22,7 @@ export function createHandler(variables: Readonly<Record<string, string | undefi
     ...tasks,
     outboxQueue: composeOutboxQueue(environment, seams),
     guard: createGuard({ ownHosts: publicUrl ? [new URL(publicUrl).host] : [], ...seams.outbound }),
-    policyOf: async (id) => {
-      const client = await registry.client(id);
-      if (client?.disabled) return undefined;
-      return {
-        purpose: 'webhook',
-        allowedPorts: client?.webhookPorts ?? [],
-        ...(client?.webhookHosts ? { allowHosts: client.webhookHosts } : {}),
-      };
-    },
+    policyOf: async (id) => webhookPolicyOf(await registry.client(id)),
   };
   return middy<QueueEvent, BatchAnswer>().handler(async (event, context) => {
     const until = services.clock.now() + context.getRemainingTimeInMillis() - MARGIN_MS;

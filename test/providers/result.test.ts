@@ -42,6 +42,29 @@ describe('a result that can be kept', () => {
     ]);
   });
 
+  test('is Unicode: half a character, which no client could read, becomes a replacement character', () => {
+    const half = 'a\ud83d';
+    const result = validateResult(
+      completed([
+        { name: half, metadata: { [half]: [half] }, parts: [{ text: half }, { data: { x: half } }] },
+      ]),
+      countingIds(),
+    );
+    const mended = 'a\ufffd';
+    expect(result).toMatchObject({
+      kind: 'completed',
+      artifacts: [
+        {
+          name: mended,
+          metadata: { [mended]: [mended] },
+          parts: [{ text: mended }, { data: { x: mended } }],
+        },
+      ],
+    });
+    const asked = validateResult({ kind: 'input-required', message: [{ text: half }] }, countingIds());
+    expect(asked).toEqual({ kind: 'input-required', message: [{ text: mended }] });
+  });
+
   test('has the form of the protocol: standard base64, no empty names, no unknown keys', () => {
     const result = validateResult(
       completed([
