@@ -6,7 +6,7 @@ import { originalOf, readWorking, workingName } from '../tasks/working.ts';
 import { retryMs, update } from './advance.ts';
 import { noteQuestion } from './ask.ts';
 import type { Dependency, DependencyOutcome } from './formats.ts';
-import { callbackOf, drain, forgetCredential, localRegistration, signalsOf } from './inbox.ts';
+import { callbackOf, drain, forgetCredential, localRegistration, signalsOf, withoutPush } from './inbox.ts';
 import { readMessage } from './read-message.ts';
 import { type Resolution, resolve } from './resolve.ts';
 import type { ReconcilerServices } from './services.ts';
@@ -45,7 +45,7 @@ export async function send(services: ReconcilerServices, head: Head, dependency:
     },
     configuration: { returnImmediately: true, ...(push ? { taskPushNotificationConfig: push } : {}) },
   });
-  if (answer.kind !== 'ok') return sendFailed(services, dependency, answer);
+  if (answer.kind !== 'ok') return sendFailed(services, head, dependency, answer);
   const { value } = answer;
   if (value.kind === 'message') {
     return ended(services, dependency, {
@@ -74,7 +74,9 @@ export async function registerCallback(
   if (!push || !local.remoteTask) return reconcile(services, dependency);
   const answer = await reached.client.createPushConfig({ ...push, taskId: local.remoteTask });
   if (answer.kind !== 'ok' && isPassing(answer)) return retried(services, dependency, answer);
-  // A remote that takes none is polled.
+  if (answer.kind === 'unsupported' || answer.kind === 'remote-error')
+    return reconcile(services, (await withoutPush(services, head, local)) ?? local);
+  // It may have registered what it answered so strangely to: its callbacks are taken.
   await update(services, dependency, { set: { registered: true } });
   await forgetCredential(services, head, dependency);
   return reconcile(services, local);
@@ -169,11 +171,16 @@ function outcomeOf(state: PeerTask['status']['state']): DependencyOutcome | unde
   }
 }
 
-async function sendFailed(services: ReconcilerServices, dependency: Dependency, failure: CallFailure): Wake {
+async function sendFailed(
+  services: ReconcilerServices,
+  head: Head,
+  dependency: Dependency,
+  failure: CallFailure,
+): Wake {
   services.metrics.count('RemoteFailure', 1, { kind: failure.kind });
   // A remote without push is sent to again, without the config: it refused the first message as a whole.
   if (failure.kind === 'unsupported' && failure.code === -32003 && dependency.push !== 'off') {
-    await update(services, dependency, { set: { push: 'off', tries: dependency.tries + 1 } });
+    await withoutPush(services, head, dependency);
     return services.clock.now();
   }
   const broken = failure.kind === 'remote-error' && dependency.tries >= MAX_FAULTS;

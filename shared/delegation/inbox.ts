@@ -4,6 +4,7 @@ import type { Head } from '../tasks/formats.ts';
 import { readWorking, workingName } from '../tasks/working.ts';
 import { countRegistrations } from './count.ts';
 import type { Dependency } from './formats.ts';
+import { asRegistered, endRegistration } from './resolve.ts';
 import type { ReconcilerServices } from './services.ts';
 import { pendingRegistration, registrationId } from './suspend.ts';
 
@@ -60,6 +61,38 @@ export async function localRegistration(
     services.random.uuid(),
   );
   return outcome.kind === 'done' ? { ...dependency, registration } : undefined;
+}
+
+/**
+ * The remote takes no push: it is polled from now on, and the registration that nobody will call ends and counts no more,
+ * in one transaction. `undefined`: the dependency is another worker's by now, or ended.
+ */
+export async function withoutPush(
+  services: ReconcilerServices,
+  head: Head,
+  dependency: Dependency,
+): Promise<Dependency | undefined> {
+  const changes = { push: 'off' as const, registered: false, tries: dependency.tries + 1 };
+  const outcome = await services.store.transact(
+    [
+      {
+        kind: 'update',
+        table: 'delegation',
+        key: keys.dependency(dependency.task, dependency.id),
+        changes: { set: changes },
+        when: [
+          { attribute: 'state', is: 'in', values: ['new', 'sent'] },
+          { attribute: 'lease', is: '=', value: dependency.lease?.token ?? '' },
+          ...asRegistered(dependency),
+        ],
+      },
+      ...endRegistration(dependency),
+    ],
+    services.random.uuid(),
+  );
+  if (outcome.kind !== 'done') return undefined;
+  await forgetCredential(services, head, dependency);
+  return { ...dependency, ...changes };
 }
 
 /** Signals that were not reconciled yet, and when the last of them came, epoch ms. */

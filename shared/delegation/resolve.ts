@@ -1,6 +1,6 @@
 import type { Artifact, Part } from '../protocol/index.ts';
 import { keys } from '../storage/keys.ts';
-import type { Action } from '../storage/port.ts';
+import type { Action, Condition } from '../storage/port.ts';
 import { DUE_AHEAD_MS } from '../tasks/commit.ts';
 import { type Head, liveHead } from '../tasks/formats.ts';
 import { readHead } from '../tasks/read-head.ts';
@@ -68,6 +68,7 @@ function isOfTurn(head: Head, dependency: Dependency): boolean {
   return head.turn !== undefined && dependency.id.startsWith(`${String(head.turn).padStart(4, '0')}.`);
 }
 
+/** Only the dependency that was read: whether it has a registration that counts decides what ends with it. */
 function endDependency(dependency: Dependency, outcome: DependencyOutcome, now: number): Action {
   return {
     kind: 'update',
@@ -77,13 +78,23 @@ function endDependency(dependency: Dependency, outcome: DependencyOutcome, now: 
       set: { state: 'ended', outcome, endedAt: now },
       remove: ['lease', 'until', 'ds', 'da', 'askedAt', 'asks', 'reply'],
     },
-    when: [{ attribute: 'state', is: 'in', values: ['new', 'sent'] }],
+    when: [{ attribute: 'state', is: 'in', values: ['new', 'sent'] }, ...asRegistered(dependency)],
   };
 }
 
-/** An ended registration takes callbacks and changes nothing; it counts no more. */
-function endRegistration({ registration }: Dependency): Action[] {
-  if (registration === undefined) return [];
+/** Holds while nobody registered or closed anything for the dependency since it was read. */
+export function asRegistered({ push, registration }: Dependency): readonly Condition[] {
+  return [
+    { attribute: 'push', is: '=', value: push },
+    registration === undefined
+      ? { attribute: 'registration', is: 'absent' }
+      : { attribute: 'registration', is: '=', value: registration },
+  ];
+}
+
+/** An ended registration takes callbacks and changes nothing; it counts no more. Without push it ended before. */
+export function endRegistration({ registration, push }: Dependency): Action[] {
+  if (registration === undefined || push === 'off') return [];
   return [
     {
       kind: 'update',

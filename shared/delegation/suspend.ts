@@ -7,7 +7,7 @@ import type { Step } from '../tasks/commit.ts';
 import type { Head, WorkingRef } from '../tasks/formats.ts';
 import type { TaskServices } from '../tasks/services.ts';
 import { beginWorking, workingActions, workingName } from '../tasks/working.ts';
-import { countRegistrations } from './count.ts';
+import { countRegistrations, roomForRegistrations } from './count.ts';
 import {
   type Dependency,
   dependencyId,
@@ -24,7 +24,8 @@ const SEND_AGAIN_MS = 20_000;
 /**
  * The suspension of a run that hands steps on (design §8): all dependencies of the turn with their outgoing messages,
  * pending registrations and what the provider left for itself, in the transaction that suspends. Nothing was sent yet;
- * each send can be repeated with the same id and body. `undefined`: an agent is not there or disabled.
+ * each send can be repeated with the same id and body. Push is only a signal: where no more callback addresses may be
+ * opened, the step is polled. `undefined`: an agent is not there or disabled.
  */
 export async function suspendForAgents(
   services: TaskServices & { readonly agent: (id: string) => Promise<RemoteAgent | undefined> },
@@ -38,10 +39,15 @@ export async function suspendForAgents(
   const actions: Action[] = [];
   let deadline = now;
   let registrations = 0;
+  let room: number | undefined;
   for (const [i, call] of calls.entries()) {
     const agent = await services.agent(call.agent);
     if (!agent || agent.disabled) return undefined;
-    const dependency = dependencyFor(services, head, agent, call, dependencyId(turn, i), now);
+    if (agent.push === 'embedded') room ??= await roomForRegistrations(services);
+    const push = agent.push === 'embedded' && registrations === room ? 'off' : agent.push;
+    if (push !== agent.push)
+      services.log.warn('too many callback addresses are open: a step is polled', { task: head.task });
+    const dependency = dependencyFor(services, head, { ...agent, push }, call, dependencyId(turn, i), now);
     deadline = Math.max(deadline, dependency.deadline);
     const prepared = await prepare(services, head, working, dependency, call);
     registrations += prepared.registration ? 1 : 0;
