@@ -83,7 +83,7 @@ const reasons: Readonly<Record<Refused['rule'], string>> = {
 
 /** As they are written, spaces too; nothing at all is a name without answers. */
 function answersOf(text: string): string[] {
-  return text.trim() === '' ? [] : text.split(',').map((one) => one.trim());
+  return text === '' ? [] : text.split(',');
 }
 
 function list(value: unknown): string[] {
