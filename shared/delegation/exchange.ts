@@ -6,7 +6,15 @@ import { originalOf, readWorking, workingName } from '../tasks/working.ts';
 import { retryMs, update } from './advance.ts';
 import { noteQuestion } from './ask.ts';
 import type { Dependency, DependencyOutcome } from './formats.ts';
-import { callbackOf, drain, forgetCredential, localRegistration, signalsOf, withoutPush } from './inbox.ts';
+import {
+  callbackOf,
+  drain,
+  forgetCredential,
+  localRegistration,
+  noteClaim,
+  signalsOf,
+  withoutPush,
+} from './inbox.ts';
 import { readMessage } from './read-message.ts';
 import { type Resolution, resolve } from './resolve.ts';
 import type { ReconcilerServices } from './services.ts';
@@ -112,6 +120,7 @@ export async function reconcile(services: ReconcilerServices, dependency: Depend
   const reached = await reach(services, dependency);
   if (!reached) return ended(services, dependency, GONE);
   const signals = await signalsOf(services, dependency);
+  noteClaim(services, dependency, signals);
   const started = services.clock.now();
   const answer = await reached.client.getTask({ id: dependency.remoteTask!, historyLength: 0 });
   services.metrics.milliseconds('ReconcileDuration', services.clock.now() - started);

@@ -95,27 +95,38 @@ export async function withoutPush(
   return { ...dependency, ...changes };
 }
 
-/** Signals that were not reconciled yet, and when the last of them came, epoch ms. */
+/** Signals that were not reconciled yet; of the last of them, when it came, epoch ms, and the task that it claimed. */
+export interface Signals {
+  readonly waiting: number;
+  readonly lastAt?: number | undefined;
+  readonly claimed?: string | undefined;
+}
+
 export async function signalsOf(
   services: ReconcilerServices,
-  { task, id, registration, remoteTask }: Dependency,
-): Promise<{ readonly waiting: number; readonly lastAt?: number }> {
+  { registration }: Dependency,
+): Promise<Signals> {
   if (!registration) return { waiting: 0 };
   const item = await services.store.get('delegation', keys.registration(registration), { consistent: true });
-  const claimed = item?.['claimedTask'];
-  // What a body claims decides nothing; that it is not about our task is worth knowing (design §8).
-  if (remoteTask !== undefined && claimed !== undefined && claimed !== remoteTask) {
-    services.metrics.count('CallbackMismatch');
-    services.log.warn('a callback names another task than the one that is waited for', {
-      task,
-      dependency: id,
-    });
-  }
-  const lastAt = item?.['lastAt'];
   return {
     waiting: Number(item?.['signals'] ?? 0),
-    ...(typeof lastAt === 'number' ? { lastAt } : {}),
+    lastAt: item?.['lastAt'] as number | undefined,
+    claimed: item?.['claimedTask'] as string | undefined,
   };
+}
+
+/** What a body claims decides nothing; that it is not about our task is worth knowing, once (design §8). */
+export function noteClaim(
+  services: ReconcilerServices,
+  { task, id, remoteTask }: Dependency,
+  { waiting, claimed }: Signals,
+): void {
+  if (waiting === 0 || claimed === undefined || claimed === remoteTask) return;
+  services.metrics.count('CallbackMismatch');
+  services.log.warn('a callback names another task than the one that is waited for', {
+    task,
+    dependency: id,
+  });
 }
 
 export async function drain(

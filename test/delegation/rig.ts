@@ -204,7 +204,7 @@ async function* scan(store: StoreRig['store'], table: TableName): AsyncGenerator
 }
 
 /** Names of tables are not used: the store is handed in. */
-const VARIABLES = {
+export const VARIABLES = {
   SEALPOST_STATE_TABLE: 'state',
   SEALPOST_VIEW_TABLE: 'view',
   SEALPOST_DELEGATION_TABLE: 'delegation',
