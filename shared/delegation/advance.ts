@@ -1,6 +1,6 @@
 import { nameOf } from '../runs/recover.ts';
 import { keys } from '../storage/keys.ts';
-import type { Changes } from '../storage/port.ts';
+import type { Action, Changes, Condition } from '../storage/port.ts';
 import type { Head } from '../tasks/formats.ts';
 import { readHead } from '../tasks/read-head.ts';
 import { showQuestion } from './ask.ts';
@@ -108,17 +108,27 @@ export async function update(
   dependency: Dependency,
   changes: Changes,
 ): Promise<boolean> {
-  const outcome = await services.store.write({
+  const outcome = await services.store.write(heldUpdate(dependency, changes));
+  return outcome.kind === 'done';
+}
+
+/** The same as part of a transaction, on further conditions. */
+export function heldUpdate(
+  { task, id, lease }: Dependency,
+  changes: Changes,
+  when: readonly Condition[] = [],
+): Extract<Action, { kind: 'update' }> {
+  return {
     kind: 'update',
     table: 'delegation',
-    key: keys.dependency(dependency.task, dependency.id),
+    key: keys.dependency(task, id),
     changes,
     when: [
       { attribute: 'state', is: 'in', values: ['new', 'sent'] },
-      { attribute: 'lease', is: '=', value: dependency.lease?.token ?? '' },
+      { attribute: 'lease', is: '=', value: lease?.token ?? '' },
+      ...when,
     ],
-  });
-  return outcome.kind === 'done';
+  };
 }
 
 async function take(

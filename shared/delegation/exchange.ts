@@ -9,9 +9,9 @@ import type { Dependency, DependencyOutcome } from './formats.ts';
 import {
   callbackOf,
   drain,
-  forgetCredential,
   localRegistration,
   noteClaim,
+  settleRegistration,
   signalsOf,
   withoutPush,
 } from './inbox.ts';
@@ -79,14 +79,13 @@ export async function registerCallback(
   if (!reached) return ended(services, dependency, GONE);
   const local = await localRegistration(services, head, dependency);
   const push = local && (await callbackOf(services, head, local));
-  if (!push || !local.remoteTask) return reconcile(services, dependency);
+  if (!push || !local.remoteTask) return reconcile(services, local ?? dependency);
   const answer = await reached.client.createPushConfig({ ...push, taskId: local.remoteTask });
   if (answer.kind !== 'ok' && isPassing(answer)) return retried(services, dependency, answer);
   if (answer.kind === 'unsupported' || answer.kind === 'remote-error')
     return reconcile(services, (await withoutPush(services, head, local)) ?? local);
   // It may have registered what it answered so strangely to: its callbacks are taken.
-  await update(services, dependency, { set: { registered: true } });
-  await forgetCredential(services, head, dependency);
+  await settleRegistration(services, head, local, { set: { registered: true } });
   return reconcile(services, local);
 }
 
@@ -232,9 +231,10 @@ function retryAfterOf(failure: CallFailure): number {
   return 'retryAfterMs' in failure ? (failure.retryAfterMs ?? 0) : 0;
 }
 
+/** A resolution that was not written met one that was, or the end of the task: which of them, a look says. */
 async function ended(services: ReconcilerServices, dependency: Dependency, resolution: Resolution): Wake {
-  await resolve(services, dependency, resolution);
-  return undefined;
+  const isWritten = await resolve(services, dependency, resolution);
+  return isWritten ? undefined : services.clock.now() + 1_000;
 }
 
 async function reach(
@@ -260,7 +260,8 @@ async function acknowledge(
     registered,
     tries: 0,
   };
-  if (!(await update(services, dependency, { set: changes }))) return undefined;
-  if (registered) await forgetCredential(services, head, dependency);
-  return { ...dependency, ...changes };
+  const acknowledged = registered
+    ? await settleRegistration(services, head, dependency, { set: changes })
+    : await update(services, dependency, { set: changes });
+  return acknowledged ? { ...dependency, ...changes } : undefined;
 }

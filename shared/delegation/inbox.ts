@@ -1,21 +1,38 @@
 import type { TaskPushNotificationConfig } from '../protocol/index.ts';
 import { keys } from '../storage/keys.ts';
+import type { Action, Changes, Condition } from '../storage/port.ts';
 import type { Head } from '../tasks/formats.ts';
 import { readWorking, workingName } from '../tasks/working.ts';
+import { heldUpdate } from './advance.ts';
 import { countRegistrations } from './count.ts';
 import type { Dependency } from './formats.ts';
 import { asRegistered, endRegistration } from './resolve.ts';
 import type { ReconcilerServices } from './services.ts';
 import { pendingRegistration, registrationId } from './suspend.ts';
 
-export async function forgetCredential(
+/**
+ * Writes about a dependency that its remote knows where to call back, or never will: the credential goes in the same
+ * transaction, so that from here on it stands in no other form than its hash (design §8). `false`: the dependency is
+ * another worker's by now, or ended.
+ */
+export async function settleRegistration(
   services: ReconcilerServices,
   head: Head,
   dependency: Dependency,
-): Promise<void> {
-  if (!head.working) return;
-  const key = keys.working(head.task, `${head.working.id}.${workingName.credential(dependency.id)}`, 0);
-  await services.store.write({ kind: 'delete', table: 'state', key });
+  changes: Changes,
+  more: { readonly when?: readonly Condition[]; readonly with?: readonly Action[] } = {},
+): Promise<boolean> {
+  const outcome = await services.store.transact(
+    [heldUpdate(dependency, changes, more.when), ...forgetCredential(head, dependency), ...(more.with ?? [])],
+    services.random.uuid(),
+  );
+  return outcome.kind === 'done';
+}
+
+function forgetCredential({ task, working }: Head, { id }: Dependency): Action[] {
+  if (!working) return [];
+  const key = keys.working(task, `${working.id}.${workingName.credential(id)}`, 0);
+  return [{ kind: 'delete', table: 'state', key }];
 }
 
 /** The config that tells a remote where to call back; `undefined`: push is off, or nobody knows our address. */
@@ -73,26 +90,14 @@ export async function withoutPush(
   dependency: Dependency,
 ): Promise<Dependency | undefined> {
   const changes = { push: 'off' as const, registered: false, tries: dependency.tries + 1 };
-  const outcome = await services.store.transact(
-    [
-      {
-        kind: 'update',
-        table: 'delegation',
-        key: keys.dependency(dependency.task, dependency.id),
-        changes: { set: changes },
-        when: [
-          { attribute: 'state', is: 'in', values: ['new', 'sent'] },
-          { attribute: 'lease', is: '=', value: dependency.lease?.token ?? '' },
-          ...asRegistered(dependency),
-        ],
-      },
-      ...endRegistration(dependency),
-    ],
-    services.random.uuid(),
+  const settled = await settleRegistration(
+    services,
+    head,
+    dependency,
+    { set: changes },
+    { when: asRegistered(dependency), with: endRegistration(dependency) },
   );
-  if (outcome.kind !== 'done') return undefined;
-  await forgetCredential(services, head, dependency);
-  return { ...dependency, ...changes };
+  return settled ? { ...dependency, ...changes } : undefined;
 }
 
 /** Signals that were not reconciled yet; of the last of them, when it came, epoch ms, and the task that it claimed. */

@@ -1,12 +1,12 @@
 import type { Artifact, Part } from '../protocol/index.ts';
 import { keys } from '../storage/keys.ts';
-import type { Action, Condition } from '../storage/port.ts';
+import type { Action, Condition, StoredItem } from '../storage/port.ts';
 import { DUE_AHEAD_MS } from '../tasks/commit.ts';
 import { type Head, liveHead } from '../tasks/formats.ts';
 import { readHead } from '../tasks/read-head.ts';
 import { workingActions, workingName } from '../tasks/working.ts';
 import { countRegistrations } from './count.ts';
-import type { Dependency, DependencyOutcome } from './formats.ts';
+import { type Dependency, type DependencyOutcome, dependencyOf } from './formats.ts';
 import type { ReconcilerServices } from './services.ts';
 
 export interface Resolution {
@@ -26,9 +26,10 @@ const TRIES = 20;
  */
 export async function resolve(
   services: ReconcilerServices,
-  dependency: Dependency,
+  read: Dependency,
   resolution: Resolution,
 ): Promise<boolean> {
+  let dependency = read;
   for (let tries = 0; tries < TRIES; tries++) {
     const head = await readHead(services, dependency.task);
     if (!head?.working || head.waiting === 0 || !isOfTurn(head, dependency)) return false;
@@ -49,19 +50,37 @@ export async function resolve(
       if (head.waiting === 1) await services.runQueue.send({ task: dependency.task }).catch(() => {});
       return true;
     }
-    if (outcome.failed.includes(0)) return false;
-    const found = liveHead(outcome.items[1]);
-    if (!found || found.run === 'ended') return false;
+    if (outcome.failed.includes(0)) {
+      const standing = openOf(outcome.items[0]);
+      if (!standing) return false;
+      // Another worker registered it, or closed its registration, since it was read.
+      dependency = standing;
+    }
+    if (outcome.failed.includes(1)) {
+      const found = liveHead(outcome.items[1]);
+      if (!found || found.run === 'ended') return false;
+    }
   }
   throw new Error('the task changed too often to be told what its remote agent answered');
 }
 
 /** Ends a dependency of a task that is over: nobody waits for it any more. */
-export async function abandon(services: ReconcilerServices, dependency: Dependency): Promise<void> {
-  await services.store.transact(
-    [endDependency(dependency, 'canceled', services.clock.now()), ...endRegistration(dependency)],
-    services.random.uuid(),
-  );
+export async function abandon(services: ReconcilerServices, read: Dependency): Promise<void> {
+  let dependency: Dependency | undefined = read;
+  for (let tries = 0; dependency && tries < TRIES; tries++) {
+    const outcome = await services.store.transact(
+      [endDependency(dependency, 'canceled', services.clock.now()), ...endRegistration(dependency)],
+      services.random.uuid(),
+    );
+    if (outcome.kind === 'done') return;
+    dependency = openOf(outcome.items[0]);
+  }
+}
+
+/** What stood in the way of an ending, unless it had ended already. */
+function openOf(item: StoredItem | undefined): Dependency | undefined {
+  const dependency = item && dependencyOf(item);
+  return dependency?.state === 'ended' ? undefined : dependency;
 }
 
 function isOfTurn(head: Head, dependency: Dependency): boolean {
