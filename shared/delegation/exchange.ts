@@ -1,4 +1,4 @@
-import { type A2AClient, type CallFailure, pollDelayMs } from '../client/index.ts';
+import { type A2AClient, type Answered, type CallFailure, pollDelayMs } from '../client/index.ts';
 import type { PeerTask } from '../protocol/index.ts';
 import type { RemoteAgent } from '../registry/index.ts';
 import type { Head } from '../tasks/formats.ts';
@@ -18,6 +18,7 @@ import {
 import { readMessage } from './read-message.ts';
 import { type Resolution, resolve } from './resolve.ts';
 import type { ReconcilerServices } from './services.ts';
+import { completedWith, noteFailure, noteUnread } from './unread.ts';
 
 type Wake = Promise<number | undefined>;
 
@@ -54,6 +55,7 @@ export async function send(services: ReconcilerServices, head: Head, dependency:
     configuration: { returnImmediately: true, ...(push ? { taskPushNotificationConfig: push } : {}) },
   });
   if (answer.kind !== 'ok') return sendFailed(services, head, dependency, answer);
+  noteUnread(services, dependency, answer);
   const { value } = answer;
   if (value.kind === 'message') {
     return ended(services, dependency, {
@@ -64,7 +66,7 @@ export async function send(services: ReconcilerServices, head: Head, dependency:
   if (value.kind !== 'task') return ended(services, dependency, REFUSED);
   const sent = await acknowledge(services, head, dependency, value.task, push !== undefined);
   if (!sent) return services.clock.now() + 1_000;
-  const wakeAt = await apply(services, sent, value.task);
+  const wakeAt = await apply(services, sent, value.task, answer);
   // Its callback is registered next, at once: what happens until then is not called back.
   return wakeAt !== undefined && sent.push === 'separate' ? services.clock.now() : wakeAt;
 }
@@ -81,6 +83,7 @@ export async function registerCallback(
   const push = local && (await callbackOf(services, head, local));
   if (!push || !local.remoteTask) return reconcile(services, local ?? dependency);
   const answer = await reached.client.createPushConfig({ ...push, taskId: local.remoteTask });
+  if (answer.kind !== 'ok') noteFailure(services, dependency, answer);
   if (answer.kind !== 'ok' && isPassing(answer)) return retried(services, dependency, answer);
   if (answer.kind === 'unsupported' || answer.kind === 'remote-error')
     return reconcile(services, (await withoutPush(services, head, local)) ?? local);
@@ -105,13 +108,15 @@ export async function passReply(services: ReconcilerServices, head: Head, depend
     },
     configuration: { returnImmediately: true },
   });
+  if (answer.kind === 'ok') noteUnread(services, dependency, answer);
+  else noteFailure(services, dependency, answer);
   if (answer.kind !== 'ok' && isPassing(answer)) return retried(services, dependency, answer);
   await update(services, dependency, { remove: ['reply'], set: { polls: 0, tries: 0 } });
   const { reply: _, ...rest } = dependency;
   const replied = { ...rest, polls: 0, tries: 0 };
   // What a refusal means, the remote's own state says.
   if (answer.kind !== 'ok' || answer.value.kind !== 'task') return reconcile(services, replied);
-  return apply(services, replied, answer.value.task);
+  return apply(services, replied, answer.value.task, answer);
 }
 
 /** Asks the remote for its state, as the owning actor, and drains the signals that were there before. */
@@ -125,9 +130,10 @@ export async function reconcile(services: ReconcilerServices, dependency: Depend
   services.metrics.milliseconds('ReconcileDuration', services.clock.now() - started);
   if (answer.kind !== 'ok') return reconcileFailed(services, dependency, answer);
   services.metrics.count('RemoteAnswered');
+  noteUnread(services, dependency, answer);
   if (signals.waiting > 0 && signals.lastAt !== undefined)
     services.metrics.milliseconds('ReconcileLag', Math.max(0, services.clock.now() - signals.lastAt));
-  const wakeAt = await apply(services, dependency, answer.value);
+  const wakeAt = await apply(services, dependency, answer.value, answer);
   await drain(services, dependency, signals.waiting);
   return wakeAt;
 }
@@ -140,9 +146,15 @@ export async function cancelRemote(services: ReconcilerServices, dependency: Dep
 }
 
 /** Applies what an authenticated call returned; a callback's body decides nothing (P8). */
-async function apply(services: ReconcilerServices, dependency: Dependency, task: PeerTask): Wake {
+async function apply(
+  services: ReconcilerServices,
+  dependency: Dependency,
+  task: PeerTask,
+  answer: Pick<Answered<unknown>, 'notices'>,
+): Wake {
   const { state, message } = task.status;
   const outcome = outcomeOf(state);
+  if (outcome === 'completed') return ended(services, dependency, completedWith(task, answer));
   if (outcome) {
     return ended(services, dependency, {
       outcome,
@@ -185,7 +197,7 @@ async function sendFailed(
   dependency: Dependency,
   failure: CallFailure,
 ): Wake {
-  services.metrics.count('RemoteFailure', 1, { kind: failure.kind });
+  noteFailure(services, dependency, failure);
   // A remote without push is sent to again, without the config: it refused the first message as a whole.
   if (failure.kind === 'unsupported' && failure.code === -32003 && dependency.push !== 'off') {
     await withoutPush(services, head, dependency);
@@ -207,7 +219,7 @@ async function reconcileFailed(
   dependency: Dependency,
   failure: CallFailure,
 ): Wake {
-  services.metrics.count('RemoteFailure', 1, { kind: failure.kind });
+  noteFailure(services, dependency, failure);
   const lost = failure.kind === 'remote-error' && failure.code === -32001;
   // The remote that acknowledged the task does not know it any more: nothing will come of it.
   if (lost && dependency.tries >= 3) return ended(services, dependency, GONE);

@@ -1,0 +1,59 @@
+import type { Answered, CallFailure } from '../client/index.ts';
+import type { Artifact, PeerTask } from '../protocol/index.ts';
+import type { Dependency } from './formats.ts';
+import type { Resolution } from './resolve.ts';
+import type { ReconcilerServices } from './services.ts';
+
+/** Lines that one answer may fill in the log. */
+const MOST_TOLD = 10;
+
+/**
+ * Tells what an answer of a remote agent held that this version does not know (design §8, parsing): it was skipped, and
+ * an operator should learn of it. Paths and names were cut to safe characters when they were read (P10).
+ */
+export function noteUnread(
+  { log }: Pick<ReconcilerServices, 'log'>,
+  { task, id, agent }: Dependency,
+  { notices }: Pick<Answered<unknown>, 'notices'>,
+): void {
+  for (const { kind, path, name } of notices.slice(0, MOST_TOLD))
+    log.warn('a remote agent said what is not known here', { task, dependency: id, agent, kind, path, name });
+}
+
+/** Tells why a call came to nothing: kinds and codes of ours and the protocol's, no word of the agent (P10). */
+export function noteFailure(
+  { log, metrics }: Pick<ReconcilerServices, 'log' | 'metrics'>,
+  { task, id, agent }: Dependency,
+  failure: CallFailure,
+): void {
+  metrics.count('RemoteFailure', 1, { kind: failure.kind });
+  log.warn('a remote agent did not answer as asked', {
+    task,
+    dependency: id,
+    agent,
+    kind: failure.kind,
+    ...('code' in failure ? { code: failure.code } : {}),
+    ...('status' in failure ? { status: failure.status } : {}),
+    ...('fault' in failure ? { fault: failure.fault.kind } : {}),
+    ...('failure' in failure ? { fault: failure.failure.kind } : {}),
+  });
+}
+
+const UNREADABLE: Resolution = {
+  outcome: 'failed',
+  artifacts: [],
+  message: [{ text: 'The agent that was asked answered in a form that is not known here.' }],
+};
+
+/**
+ * What a completed task brought. An artifact without any part left is left out; where that leaves nothing of what there
+ * was because nothing could be read, the task is not resolved as completed by it.
+ */
+export function completedWith(task: PeerTask, { notices }: Pick<Answered<unknown>, 'notices'>): Resolution {
+  const { message } = task.status;
+  const brought = task.artifacts ?? [];
+  const artifacts = brought.filter(({ parts }: Artifact) => parts.length > 0);
+  const unread = notices.some(({ kind, path }) => kind === 'unknown-part' && /(^|\.)artifacts\[/.test(path));
+  if (artifacts.length === 0 && unread) return UNREADABLE;
+  return { outcome: 'completed', artifacts, ...(message ? { message: message.parts } : {}) };
+}
