@@ -34,7 +34,7 @@ import { listHalted, listOfTask, resumeConfig, retryJob, showConfig } from '../.
 import { createSecretBox } from '../../shared/registry/index.ts';
 import { purgeSelected } from '../../shared/retention/index.ts';
 import { rebuildTask, repairAll, showTask } from '../../shared/runs/operate.ts';
-import { cancelRun, contextFor, replyToRun, showRun, startRun } from '../../shared/runs/started.ts';
+import { cancelRun, planRun, replyToRun, showRun, startRun } from '../../shared/runs/started.ts';
 import { composeTasks, type Seams } from '../../shared/runtime/compose.ts';
 import { readEnvironment } from '../../shared/runtime/environment.ts';
 import type { Log } from '../../shared/runtime/ports.ts';
@@ -112,7 +112,7 @@ export function createHandler(
   };
   const runs: RunOperations = {
     start: (run) => startRun(recovery, run),
-    contextFor: (actor) => contextFor(services, actor),
+    plan: (actor) => planRun(services, actor),
     show: (task, actor, waitMs) => showRun(recovery, task, actor, waitMs),
     reply: (task, text, actor) => replyToRun(recovery, task, text, actor),
     cancel: (task) => cancelRun(recovery, task),

@@ -73,6 +73,13 @@ export function addAgentCommands({ command, around }: CommandParts): void {
   one('refresh', 'read the card anew and pin the interface that it offers now', ({ agent, ...rest }) =>
     record({ ...flat(agent as Row), ...rest, warnings: undefined }),
   );
+  command('agent', 'set <id>', 'change how steps are handed to a remote agent', ([id], options) => ({
+    operation: 'agent.set',
+    input: { id, ...given(options, { push: 'push' }), ...originsOf(options) },
+    show: showAgent,
+  }))
+    .option('--push <mode>', 'embedded, separate or off')
+    .option('--allow-origin <origin...>', 'instead of those that were allowed; none: the card’s alone');
   one('disable', 'hand nothing more to a remote agent');
   one('enable', 'let runs hand steps to it again');
   withCredential(
@@ -89,6 +96,11 @@ export function addAgentCommands({ command, around }: CommandParts): void {
     }),
   );
   one('remove', 'forget a remote agent that no provider names', record);
+}
+
+function originsOf({ allowOrigin }: Readonly<Record<string, unknown>>) {
+  if (!Array.isArray(allowOrigin)) return {};
+  return { allowedOrigins: allowOrigin.length === 1 && allowOrigin[0] === 'none' ? [] : allowOrigin };
 }
 
 async function described(

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import {
   type AgentInput,
+  agentChanges,
   agentCredential,
   agentInput,
   agentsOf,
@@ -53,6 +54,11 @@ type ReadCard = Extract<CardRead, { kind: 'read' }>;
 
 const anAgent = z.strictObject({ id: anId });
 const aFile = z.strictObject({ agent: z.unknown() });
+const changes = z
+  .strictObject({ id: anId, ...agentChanges })
+  .refine(({ push, allowedOrigins }) => push !== undefined || allowedOrigins !== undefined, {
+    error: 'must name what is to be changed: push or allowedOrigins',
+  });
 const rotation = z.strictObject({ id: anId, credential: agentCredential });
 /** Where cards of A2A 1.0 stand on a host. */
 const WELL_KNOWN = '/.well-known/agent-card.json';
@@ -137,6 +143,20 @@ export function agentOperations(parts: OperationParts): Operations {
           warnings: card.warnings,
         },
       );
+    }),
+
+    /** For what is handed on from now on; steps that are waited for stay as they were begun. */
+    'agent.set': operation(changes, async ({ id, ...set }, deed) => {
+      const agent = await found(id);
+      if (!agent) return failed(notFound('agent', id));
+      const { origin } = new URL(agent.interface.url);
+      const isAllowed = [new URL(agent.cardUrl).origin, ...(set.allowedOrigins ?? agent.allowedOrigins)];
+      if (!isAllowed.some((allowed) => new URL(allowed).origin === origin)) {
+        const field = 'allowedOrigins';
+        const message = `${field}: the interface that is pinned is at ${origin}; allow that origin, or refresh the agent once its card offers another`;
+        return failed({ kind: 'refused', field, message });
+      }
+      return edited(id, deed, (current) => ({ ...current, ...set }));
     }),
 
     'agent.disable': operation(anAgent, async ({ id }, deed) =>

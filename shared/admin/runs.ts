@@ -25,9 +25,9 @@ import { surroundings, unpublishable } from './profiles.ts';
  * role off. `shared/runs` implements it. Content is in no answer but `task` of a run that `actor` started.
  */
 export interface RunOperations {
-  start(run: { readonly profile: string; readonly text: string; readonly context: string }): Promise<object>;
-  /** A context id that says, to nobody else, who started the run. */
-  contextFor(actor: string): string;
+  start(run: PlannedRun & { readonly profile: string; readonly text: string }): Promise<object>;
+  /** The ids that a run will have; its context says, to nobody else, who started it. */
+  plan(actor: string): PlannedRun;
   /** Waits up to `waitMs` for the run to rest. */
   show(task: string, actor: string, waitMs: number): Promise<object | undefined>;
   reply(
@@ -36,6 +36,11 @@ export interface RunOperations {
     actor: string,
   ): Promise<'accepted' | 'not-asked' | 'not-yours' | 'unknown'>;
   cancel(task: string): Promise<'canceled' | 'terminal' | 'unknown'>;
+}
+
+export interface PlannedRun {
+  readonly task: string;
+  readonly context: string;
 }
 
 /** Characters of a message. */
@@ -83,9 +88,14 @@ export function runOperations(parts: OperationParts): Operations {
     'run.start': operation(start, async ({ target, message }, deed) => {
       const named = await profileOf(target);
       if ('kind' in named) return failed(named);
-      const context = runs.contextFor(deed.actor);
-      await editor.record(deed, { kind: 'run', id: named.profile, context });
-      return done(await runs.start({ ...named, text: message, context }));
+      const planned = runs.plan(deed.actor);
+      await editor.record(deed, {
+        kind: 'run',
+        id: planned.task,
+        profile: named.profile,
+        context: planned.context,
+      });
+      return done(await runs.start({ ...named, ...planned, text: message }));
     }),
 
     'run.show': operation(show, async ({ id, waitSeconds }, deed) => {

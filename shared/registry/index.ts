@@ -15,6 +15,7 @@ export type { Registry, RegistryParts } from './registry.ts';
 export { CACHE_MS, createRegistry, readRecord, readRecords } from './registry.ts';
 export type { AgentInput, ClientInput, ProfileInput, ProviderInput, SettingsInput } from './schemas.ts';
 export {
+  agentChanges,
   agentCredential,
   agentInput,
   clientInput,

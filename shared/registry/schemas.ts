@@ -117,6 +117,9 @@ export type ProviderInput = z.output<typeof providerInput>;
 const ports = distinct(z.array(whole(1, 65_535)).max(20));
 
 /** A remote agent (design §8). The interface is no part of it: it is read from the card. */
+const agentPush = z.enum(['embedded', 'separate', 'off']);
+const agentOrigins = distinct(z.array(origin).max(20));
+
 export const agentInput = z.strictObject({
   id,
   cardUrl: baseUrl,
@@ -124,14 +127,20 @@ export const agentInput = z.strictObject({
   name: z.exactOptional(line(200)),
   description: z.exactOptional(text(5_000)),
   credential: z.exactOptional(secret),
-  push: z.enum(['embedded', 'separate', 'off']).default('embedded'),
-  allowedOrigins: distinct(z.array(origin).max(20)).default([]),
+  push: agentPush.default('embedded'),
+  allowedOrigins: agentOrigins.default([]),
   trustedHosts: distinct(z.array(host).max(20)).default([]),
   allowedPorts: ports.default([]),
   cardKey: z.exactOptional(publicKey),
   waitSeconds: whole(1, 30 * DAY).default(DAY),
 });
 export type AgentInput = z.output<typeof agentInput>;
+
+/** What may be changed of a registered agent without reading its card; a list replaces the one that stood. */
+export const agentChanges = {
+  push: z.exactOptional(agentPush),
+  allowedOrigins: z.exactOptional(agentOrigins),
+};
 
 /** What a remote agent is called with, when it is replaced. */
 export const agentCredential = secret;

@@ -24,7 +24,8 @@ export interface StartedRun {
   /** A profile's id, or `agent:<id>`; published or not. */
   readonly profile: string;
   readonly text: string;
-  /** Of `contextFor`. */
+  /** Of `planRun`. */
+  readonly task: string;
   readonly context: string;
 }
 
@@ -37,11 +38,15 @@ export class ProfileGone extends Error {
 }
 
 /**
- * A context of its own for one run. It begins with a digest of who starts the run, which is how the run is known as
- * theirs later; the name itself stands in the audit only.
+ * The ids of a run, so that the audit can name them before it is started: its task, and a context of its own. That begins
+ * with a digest of who starts the run, which is how the run is known as theirs later; the name itself stands in the audit
+ * only.
  */
-export function contextFor(services: Pick<TaskServices, 'random'>, actor: string): string {
-  return `${digestOf(actor)}.${services.random.uuid()}`;
+export function planRun(
+  { random }: Pick<TaskServices, 'random'>,
+  actor: string,
+): Pick<StartedRun, 'task' | 'context'> {
+  return { task: random.uuid(), context: `${digestOf(actor)}.${random.uuid()}` };
 }
 
 export function isStartedBy(head: Pick<Head, 'context'>, actor: string): boolean {
@@ -59,6 +64,7 @@ export async function startRun(services: StartedServices, run: StartedRun): Prom
   const accepted = await createTask(services, {
     client: ADMIN_CLIENT,
     tenant: '',
+    task: run.task,
     message: messageOf(services, run.text, { contextId: run.context }),
     // The message's id is ours and new: there is nothing to recognise a repetition by.
     profile: { ...profile, dedup: false },

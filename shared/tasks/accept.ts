@@ -24,6 +24,8 @@ export interface Accepting extends SentMessage {
   readonly profile: Profile;
   readonly ceiling: AnswerLevel;
   readonly outputModes?: readonly string[] | undefined;
+  /** The id that a new task gets, where it had to be known before; absent: one of its own. */
+  readonly task?: string;
   /** The push config that comes with it is the one that its task has already. */
   readonly pushStands?: boolean;
 }
@@ -45,7 +47,7 @@ export async function createTask(
   replaces?: string,
 ): Promise<Accepted> {
   const { client, profile } = accepting;
-  const task = services.random.uuid();
+  const task = accepting.task ?? services.random.uuid();
   const context = accepting.message.contextId ?? services.random.uuid();
   const sealer = await services.sealer.begin({ client, task, purpose: 'content' });
   const message = stamped(accepting.message, task, context);

@@ -231,6 +231,57 @@ describe('registering a remote agent', () => {
   });
 });
 
+describe('changing a remote agent', () => {
+  const set = (input: object) => admin.run('agent.set', { id: 'far', ...input });
+
+  it('changes how steps are handed to it and where its interface may be, and reads no card', async () => {
+    await add();
+    const origins = ['https://rpc.example.com'];
+    expect(await set({ push: 'separate', allowedOrigins: origins })).toMatchObject({
+      result: {
+        agent: { push: 'separate', allowedOrigins: origins, credential: '***' },
+        changed: ['allowedOrigins', 'push'],
+      },
+    });
+    expect((await set({ push: 'off' })).result).toMatchObject({ changed: ['push'] });
+    expect(await stored()).toMatchObject({ push: 'off', allowedOrigins: origins });
+    expect((await set({ allowedOrigins: [] })).result).toMatchObject({ changed: ['allowedOrigins'] });
+    expect(agent.seen).toHaveLength(1);
+    const audits = (await admin.audits()).filter(({ operation }) => operation === 'agent.set');
+    expect(audits).toHaveLength(3);
+    expect(audits[0]).toMatchObject({ actor: ADA, kind: 'agent', id: 'far' });
+  });
+
+  it('does not take the pinned interface’s origin away from under it', async () => {
+    const elsewhere = 'https://rpc.example.com';
+    cardReply = offering(at(`${elsewhere}/rpc`));
+    await add({ allowedOrigins: [elsewhere] });
+    expect((await set({ allowedOrigins: ['https://other.example.com'] })).error).toMatchObject({
+      code: 'REFUSED',
+      field: 'allowedOrigins',
+      message: expect.stringContaining(elsewhere),
+    });
+    expect(await stored()).toMatchObject({ allowedOrigins: [elsewhere] });
+    expect((await set({ push: 'off' })).error).toBeUndefined();
+  });
+
+  it.each([
+    [{}, undefined],
+    [{ push: 'always' }, 'push'],
+    [{ allowedOrigins: ['https://agent.example.com/path'] }, 'allowedOrigins[0]'],
+    [{ credential: 'x' }, 'credential'],
+    [{ disabled: true }, 'disabled'],
+  ])('refuses %j', async (input, field) => {
+    await add();
+    const { error: refused } = await set(input);
+    expect(refused).toMatchObject({ code: 'INVALID', ...(field ? { field } : {}) });
+  });
+
+  it('is nothing that an unknown agent can be', async () => {
+    expect((await set({ push: 'off' })).error).toMatchObject({ code: 'NOT_FOUND' });
+  });
+});
+
 describe('refreshing a remote agent', () => {
   it('asks by ETag, and changes nothing where the card still holds', async () => {
     cardReply = json(200, () => card(agent.url), { etag: '"v1"' });

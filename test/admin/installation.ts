@@ -131,7 +131,7 @@ export function clientRoleMadeUp(
     },
     runs: {
       start: async ({ profile }) => ({ id: 'run1', profile, state: 'TASK_STATE_SUBMITTED' }),
-      contextFor: (actor) => `context of ${actor.length}`,
+      plan: (actor) => ({ task: 'run1', context: `context of ${actor.length}` }),
       show: async (id, _actor, waitMs) => (id === 'run1' ? { id, waitMs } : undefined),
       reply: async (id) => (id === 'run1' ? 'accepted' : 'unknown'),
       cancel: async (id) => (id === 'run1' ? 'canceled' : 'unknown'),

@@ -107,10 +107,13 @@ describe('a run that an administrator starts', () => {
     expect(seen).not.toHaveProperty('task');
   });
 
-  it('is in the audit before it runs, with who and what and without the words', async () => {
-    await start('echo');
+  it('is in the audit before it runs, with who, what and its task, and without the words', async () => {
+    const { id } = await start('echo');
     const audits = await admin.audits();
-    expect(audits).toMatchObject([{ actor: ADA, operation: 'run.start', kind: 'run', id: 'echo' }]);
+    const entry = { actor: ADA, operation: 'run.start', kind: 'run', id, profile: 'echo' };
+    expect(audits).toMatchObject([entry]);
+    await admin.run('run.cancel', { id });
+    expect((await admin.audits()).map((audit) => audit['id'])).toEqual([id, id]);
     expect(JSON.stringify(audits)).not.toContain('words of Ada');
   });
 

@@ -129,6 +129,13 @@ describe('the command line', () => {
     ['agent show far', 'agent.show', { id: 'far' }],
     ['agent test far', 'agent.test', { id: 'far' }],
     ['agent refresh far', 'agent.refresh', { id: 'far' }],
+    ['agent set far --push off', 'agent.set', { id: 'far', push: 'off' }],
+    [
+      'agent set far --allow-origin https://b.example https://c.example',
+      'agent.set',
+      { id: 'far', allowedOrigins: ['https://b.example', 'https://c.example'] },
+    ],
+    ['agent set far --allow-origin none', 'agent.set', { id: 'far', allowedOrigins: [] }],
     ['agent disable far', 'agent.disable', { id: 'far' }],
     ['agent enable far', 'agent.enable', { id: 'far' }],
     ['agent rotate far --credential-env KEY', 'agent.rotate', { id: 'far', credential: key }],
