@@ -6,7 +6,7 @@ import { greeting, readyLine } from './ready-message.ts';
 interface Flags {
   readonly data?: string;
   readonly port: number;
-  readonly function: Readonly<Record<string, string>>;
+  readonly function?: Readonly<Record<string, string>>;
   readonly allowLoopback?: true;
   readonly roles?: Roles;
   readonly bundles?: string;
@@ -26,7 +26,6 @@ const command = new Command('npm start --')
     '--function <name=module>',
     'host a Lambda handler as a function provider; repeatable',
     parseFunction,
-    {},
   )
   .option('--allow-loopback', 'let providers and webhooks be on this machine')
   .option('--roles <roles>', 'server, client, or both with a comma between (default: both)', readRoles)
@@ -46,7 +45,7 @@ async function run(flags: Flags): Promise<void> {
   const { startHost } = await import('./host.ts');
   const starting = startHost({
     port: flags.port,
-    functionModules: flags.function,
+    ...(flags.function && { functionModules: flags.function }),
     ...(flags.data !== undefined && { dataDir: flags.data }),
     ...(flags.allowLoopback && { allowLoopback: true }),
     ...(flags.roles && { roles: flags.roles }),
@@ -105,7 +104,7 @@ function readRoles(text: string): Roles {
   throw new InvalidArgumentError('It must be server, client or server,client.');
 }
 
-function parseFunction(text: string, functions: Readonly<Record<string, string>>): Record<string, string> {
+function parseFunction(text: string, functions: Readonly<Record<string, string>> = {}): Record<string, string> {
   const [, name, path] = /^([a-z0-9][a-z0-9-]{0,62})=(.+)$/.exec(text) ?? [];
   if (name === 'echo')
     throw new InvalidArgumentError('The name echo is taken by the profile that is there from the start.');
