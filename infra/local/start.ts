@@ -104,7 +104,10 @@ function readRoles(text: string): Roles {
   throw new InvalidArgumentError('It must be server, client or server,client.');
 }
 
-function parseFunction(text: string, functions: Readonly<Record<string, string>> = {}): Record<string, string> {
+function parseFunction(
+  text: string,
+  functions: Readonly<Record<string, string>> = {},
+): Record<string, string> {
   const [, name, path] = /^([a-z0-9][a-z0-9-]{0,62})=(.+)$/.exec(text) ?? [];
   if (name === 'echo')
     throw new InvalidArgumentError('The name echo is taken by the profile that is there from the start.');
