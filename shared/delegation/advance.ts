@@ -167,7 +167,10 @@ async function release(
   dependency: Dependency,
   wakeAt: number | undefined,
 ): Promise<void> {
-  const at = Math.min(wakeAt ?? dependency.deadline, dependency.deadline);
+  const { deadline } = dependency;
+  // Behind the deadline it is tried again as any other step: one that stays due has the sweeper wake it over and over.
+  const isLate = services.clock.now() >= deadline;
+  const at = isLate ? (wakeAt ?? services.clock.now() + LEASE_MS) : Math.min(wakeAt ?? deadline, deadline);
   await update(services, dependency, {
     set: { ds: keys.dueShard(`${dependency.task}#${dependency.id}`), da: keys.dueAt(at) },
     remove: ['lease', 'until'],

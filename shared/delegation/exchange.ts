@@ -1,6 +1,7 @@
 import { type A2AClient, type Answered, type CallFailure, pollDelayMs } from '../client/index.ts';
 import type { PeerTask } from '../protocol/index.ts';
 import type { RemoteAgent } from '../registry/index.ts';
+import { nameOf } from '../runs/recover.ts';
 import type { Head } from '../tasks/formats.ts';
 import { originalOf, readWorking, workingName } from '../tasks/working.ts';
 import { retryMs, update } from './advance.ts';
@@ -138,11 +139,20 @@ export async function reconcile(services: ReconcilerServices, dependency: Depend
   return wakeAt;
 }
 
-/** Best effort: the remote is told that nobody waits any more. */
+/** Best effort, never rejects: the remote is told that nobody waits any more. What cannot tell it ends all the same (P6). */
 export async function cancelRemote(services: ReconcilerServices, dependency: Dependency): Promise<void> {
-  if (!dependency.remoteTask) return;
-  const reached = await reach(services, dependency);
-  await reached?.client.cancelTask({ id: dependency.remoteTask }, { withinMs: 10_000 });
+  const { task, id, remoteTask } = dependency;
+  if (!remoteTask) return;
+  try {
+    const reached = await reach(services, dependency);
+    await reached?.client.cancelTask({ id: remoteTask }, { withinMs: 10_000 });
+  } catch (error) {
+    services.log.warn('a remote agent could not be told that nobody waits any more', {
+      task,
+      dependency: id,
+      error: nameOf(error),
+    });
+  }
 }
 
 /** Applies what an authenticated call returned; a callback's body decides nothing (P8). */

@@ -20,6 +20,11 @@ type Delegated = Extract<ValidResult, { kind: 'delegated' }>;
 
 /** A step that nobody sent is looked at again after this, ms: the queue message for it may have been lost. */
 const SEND_AGAIN_MS = 20_000;
+/**
+ * The run waits for so much longer than for the last of its agents, ms: each is given up, its provider is told and makes
+ * of it what it can, before the sweeper would end the whole task.
+ */
+const GIVE_UP_MS = 10 * 60_000;
 
 /**
  * The suspension of a run that hands steps on (design §8): all dependencies of the turn with their outgoing messages,
@@ -48,7 +53,7 @@ export async function suspendForAgents(
     if (push !== agent.push)
       services.log.warn('too many callback addresses are open: a step is polled', { task: head.task });
     const dependency = dependencyFor(services, head, { ...agent, push }, call, dependencyId(turn, i), now);
-    deadline = Math.max(deadline, dependency.deadline);
+    deadline = Math.max(deadline, dependency.deadline + GIVE_UP_MS);
     const prepared = await prepare(services, head, working, dependency, call);
     registrations += prepared.registration ? 1 : 0;
     actions.push(...prepared.actions);
