@@ -11,6 +11,8 @@ export interface Write {
   readonly key: Key;
   /** Of a put. */
   readonly item?: StoredItem;
+  /** Of an update: what it sets. */
+  readonly sets?: Readonly<Record<string, unknown>>;
 }
 
 /** Something that took effect, in the order in which it did. */
@@ -23,7 +25,11 @@ export type Effect =
       readonly attempt: number;
       /** Made by an instance that had been frozen: it may not know what happened meanwhile. */
       readonly late: boolean;
+      /** It was told what became of the steps that it had handed on. */
+      readonly resumed: boolean;
     }
+  /** A message for a queue. */
+  | { readonly kind: 'queued'; readonly at: number; readonly queue: string; readonly body: string }
   | { readonly kind: 'webhook'; readonly at: number; readonly body: string };
 
 /** What took effect, whoever learned of it. Its length is the order of things: what stands later happened later. */
@@ -81,18 +87,18 @@ export function writesOf(command: string, input: unknown, tableOf: (name: string
     TableName?: string;
     Item?: Attributes;
     Key?: Attributes;
-  };
+  } & Partial<Changing>;
   switch (command) {
     case 'TransactWriteItemsCommand':
       return (request.TransactItems ?? []).flatMap(({ Put, Update, Delete }) => [
         ...(Put ? [put(tableOf(Put.TableName!), Put.Item!)] : []),
-        ...(Update ? [other('update', tableOf(Update.TableName!), Update.Key!)] : []),
+        ...(Update ? [update(tableOf(Update.TableName!), Update)] : []),
         ...(Delete ? [other('delete', tableOf(Delete.TableName!), Delete.Key!)] : []),
       ]);
     case 'PutItemCommand':
       return [put(tableOf(request.TableName!), request.Item!)];
     case 'UpdateItemCommand':
-      return [other('update', tableOf(request.TableName!), request.Key!)];
+      return [update(tableOf(request.TableName!), request)];
     case 'DeleteItemCommand':
       return [other('delete', tableOf(request.TableName!), request.Key!)];
     default:
@@ -103,6 +109,24 @@ export function writesOf(command: string, input: unknown, tableOf: (name: string
 function put(table: TableName, attributes: Attributes): Write {
   const item = fromItem(attributes);
   return { kind: 'put', table, key: { pk: item.pk, sk: item.sk }, item };
+}
+
+interface Changing {
+  readonly Key?: Attributes | undefined;
+  readonly UpdateExpression?: string | undefined;
+  readonly ExpressionAttributeNames?: Record<string, string> | undefined;
+  readonly ExpressionAttributeValues?: Attributes | undefined;
+}
+
+/** What an update sets to a value that its call holds: the attributes themselves, no path into them. */
+function update(table: TableName, changing: Changing): Write {
+  const { UpdateExpression = '', ExpressionAttributeNames: names, ExpressionAttributeValues } = changing;
+  const values = fromItem({ pk: { S: '' }, sk: { S: '' }, ...ExpressionAttributeValues });
+  const sets = [...UpdateExpression.matchAll(/(#\w+) = (:\w+)/g)].map(([, name, value]) => [
+    names?.[name!],
+    values[value!],
+  ]);
+  return { ...other('update', table, changing.Key!), sets: Object.fromEntries(sets) };
 }
 
 function other(kind: 'update' | 'delete', table: TableName, attributes: Attributes): Write {

@@ -4,6 +4,7 @@ import {
   type ProviderRequest,
   type ProviderResult,
 } from '../../../shared/providers/index.ts';
+import { createRemoteAdapter } from '../../../shared/providers/remote.ts';
 import type { Provider } from '../../../shared/registry/index.ts';
 import type { Calls } from './calls.ts';
 import type { VirtualClock } from './clock.ts';
@@ -26,7 +27,7 @@ export interface ProviderParts {
   readonly clock: VirtualClock;
   readonly ledger: Ledger;
   readonly provider: Provider;
-  /** Default: echo. */
+  /** Default: echo, or what hands the task on. */
   readonly script: Script | undefined;
 }
 
@@ -43,9 +44,12 @@ export function providerIn({
     async run(request) {
       const { task, attempt } = request;
       await calls.make(instance, `provider ${provider.id}`, { task, attempt }, async () =>
-        ledger.note({ kind: 'provider', at: clock.now(), task, attempt, late: instance.wasFrozen }),
+        ledger.note({
+          ...{ kind: 'provider', at: clock.now(), task, attempt, late: instance.wasFrozen },
+          resumed: request.delegation !== undefined,
+        }),
       );
-      if (!script) return echoAdapter.run(request);
+      if (!script) return ownAdapterOf(provider).run(request);
       return script({
         ...request,
         sleep: (ms) => instance.clock.sleep(ms, request.signal),
@@ -56,4 +60,8 @@ export function providerIn({
       });
     },
   };
+}
+
+function ownAdapterOf(provider: Provider): ProviderAdapter {
+  return provider.kind === 'remote' ? createRemoteAdapter(provider.agent) : echoAdapter;
 }

@@ -13,10 +13,12 @@ import { type Call, Calls, GO, type Plan } from './calls.ts';
 import { VirtualClock } from './clock.ts';
 import { type Deliveries, prompt } from './deliveries.ts';
 import { type FunctionName, functions, type InstanceParts } from './functions.ts';
+import { providerKindOf, registerAgents } from './furniture.ts';
 import { Died, Instance } from './instance.ts';
 import { isRevision, Ledger, writesOf } from './ledger.ts';
 import { providerIn, type Script } from './provider.ts';
 import { VirtualQueue } from './queue.ts';
+import { type AgentScript, RemoteAgents } from './remote-agents.ts';
 import { seeded, seededRandom } from './seeded.ts';
 import { VirtualStream } from './stream.ts';
 import { Unfolding } from './unfolding.ts';
@@ -31,6 +33,7 @@ export interface WorldOptions {
   readonly shuffled?: boolean;
   readonly runQueue?: Deliveries;
   readonly stream?: Deliveries;
+  readonly inbox?: Deliveries;
   /** From a commit to its stream record, ms; as on the platform unless said otherwise. */
   readonly streamLatencyMs?: number;
   /** Transactions become visible item by item, the last one after this many ms at most. */
@@ -44,6 +47,8 @@ export interface WorldOptions {
   readonly providers?: Readonly<Record<string, Script>>;
   /** Answer levels of their own, by provider. */
   readonly levels?: Readonly<Record<string, AnswerLevel>>;
+  /** Remote agents. All providers are granted them; without any, one hands each task on to the first of them. */
+  readonly agents?: Readonly<Record<string, AgentScript>>;
 }
 
 export interface Ground {
@@ -63,6 +68,8 @@ const MOST_LOOKS = 300;
 const redactor = createPatternRedactor();
 /** Six times the executor's 15 minutes; dead letters and projections six times 60 s. */
 const RUN_VISIBILITY_MS = 90 * MINUTE;
+/** Six times the reconciler's five. */
+const INBOX_VISIBILITY_MS = 30 * MINUTE;
 const SMALL_VISIBILITY_MS = 6 * MINUTE;
 
 interface Place {
@@ -88,6 +95,7 @@ export class World {
   /** A gateway that sees what is stored, on the world's clock; to be asked when all is at rest. */
   readonly gateway: Gateway;
   readonly options: WorldOptions;
+  readonly agents: RemoteAgents;
   readonly #keyService = memoryKeyService();
   readonly #places = new Map<FunctionName, Place[]>();
   readonly #unfolding: Unfolding | undefined;
@@ -140,13 +148,22 @@ export class World {
       receives: 10,
       consume: (message) => this.#consume('projection-retry', message),
     });
-    // No scenario has remote agents yet: their function is to be put here.
-    const unread = { clock, deliveries: prompt, visibilityMs: SMALL_VISIBILITY_MS, receives: 1 };
     this.#outboxQueue = new VirtualQueue({
-      ...{ ...unread, name: 'outbox', receives: 10 },
+      ...{ name: 'outbox', clock, deliveries: prompt, visibilityMs: SMALL_VISIBILITY_MS },
+      receives: 10,
       consume: (message) => this.#consume('delivery', message),
     });
-    this.#inboxQueue = new VirtualQueue({ ...unread, name: 'inbox', consume: async () => true });
+    this.#inboxQueue = new VirtualQueue({
+      ...{ name: 'inbox', clock, deliveries: options.inbox ?? prompt, visibilityMs: INBOX_VISIBILITY_MS },
+      receives: 5,
+      consume: (message) => this.#consume('reconciler', message),
+    });
+    this.agents = new RemoteAgents({
+      scripts: options.agents ?? {},
+      clock,
+      place: () => this.ledger.effects.length,
+      callBack: (event) => this.invoke('callback', event),
+    });
     this.#stream = new VirtualStream({
       clock,
       deliveries: options.stream ?? prompt,
@@ -158,14 +175,17 @@ export class World {
 
   /** Registers the client `alice`, the profile `echo` and the providers of the options. */
   async furnish(): Promise<this> {
+    const { agents = {} } = this.options;
     const ids = Object.keys(this.options.providers ?? {});
     const providers = ids.length > 0 ? ids : ['echo'];
+    const kind = providerKindOf(Object.keys(agents), ids.length > 0);
+    await registerAgents(this.gateway.services, agents);
     await register(this.store, {
       clients: [{ id: 'alice' }],
       profiles: [{ ...echoProfile, blockingSeconds: 5, providers, ...this.options.profile }],
       providers: providers.map((id): Provider => {
         const answerLevel = this.options.levels?.[id];
-        return { id, kind: 'echo', timeoutSeconds: 600, ...(answerLevel ? { answerLevel } : {}) };
+        return { id, ...kind, timeoutSeconds: 600, ...(answerLevel ? { answerLevel } : {}) };
       }),
       settings: this.options.settings ?? {},
     });
@@ -241,6 +261,10 @@ export class World {
   async #earliestDue(): Promise<number | undefined> {
     const { client, tables } = this.ground;
     const { Items = [] } = await client.send(new ScanCommand({ TableName: tables.state, IndexName: 'due' }));
+    if (this.ledger.isWritten('delegation')) {
+      const waiting = await client.send(new ScanCommand({ TableName: tables.delegation, IndexName: 'due' }));
+      Items.push(...(waiting.Items ?? []));
+    }
     const ended = new Set(
       this.ledger.revisions().flatMap(({ revision }) => (isTerminal(revision.state) ? [revision.task] : [])),
     );
@@ -253,7 +277,7 @@ export class World {
   }
 
   async #consume(
-    name: 'executor' | 'dead-letter' | 'projection-retry' | 'delivery',
+    name: 'executor' | 'dead-letter' | 'projection-retry' | 'delivery' | 'reconciler',
     message: { readonly id: string; readonly body: string },
   ): Promise<boolean> {
     const record = { messageId: message.id, receiptHandle: message.id, body: message.body };
@@ -320,9 +344,11 @@ export class World {
     );
     const queue = (name: string, target: VirtualQueue) => ({
       send: (message: object, delaySeconds = 0) =>
-        calls.make(instance, `sqs SendMessage ${name}`, message, async () =>
-          target.send(JSON.stringify(message), delaySeconds),
-        ),
+        calls.make(instance, `sqs SendMessage ${name}`, message, async () => {
+          const body = JSON.stringify(message);
+          this.ledger.note({ kind: 'queued', at: clock.now(), queue: name, body });
+          target.send(body, delaySeconds);
+        }),
     });
     const keyService: KeyService = {
       generate: (context) =>
@@ -349,6 +375,7 @@ export class World {
           provider,
           script: options.providers?.[provider.id],
         }),
+      agents: this.agents.guardOf(instance, calls),
       webhook: ({ url, body }) =>
         calls.make(instance, 'webhook POST', { url }, async () => {
           this.ledger.note({ kind: 'webhook', at: clock.now(), body: String(body) });

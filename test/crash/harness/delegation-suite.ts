@@ -1,0 +1,63 @@
+import { afterAll, describe, expect, test } from 'vitest';
+import { type DelegationScenarioName, delegationScenarios } from '../delegation-scenarios.ts';
+import type { Call } from './calls.ts';
+import { death, differs, everywhere, frost } from './disturb.ts';
+import { PATIENCE, withBench } from './suite.ts';
+
+/**
+ * `all`: every call of a storage, a queue, a provider or a remote agent. `changes`: whoever dies of a read dies as before
+ * its next call, so those that change something or leave the gateway do for the rest. What `rpc` does is of interest only
+ * where clients act on a delegated task.
+ */
+export type Calls = 'all' | 'changes' | 'changes of clients too';
+
+const isRead = ({ name }: Call): boolean => /(GetItem|Query|Scan)Command$/.test(name);
+const isOf = ({ instance }: Call, ...functions: string[]): boolean =>
+  functions.some((one) => instance.name.startsWith(`${one}-`));
+
+function which(calls: Calls): (call: Call) => boolean {
+  if (calls === 'all') return differs;
+  return (call) => !isRead(call) && (calls === 'changes of clients too' || !isOf(call, 'rpc'));
+}
+
+/**
+ * Tests that a delegation survives a death at every call of interest, before and after it took effect, from the moment on
+ * at which its message was accepted; the number of crash points is printed.
+ */
+export function delegateThroughDeath(names: Readonly<Partial<Record<DelegationScenarioName, Calls>>>): void {
+  describe('a death at any call leaves every dependency resolved once and its run resumed once', () => {
+    const bench = withBench();
+    const points: string[] = [];
+    afterAll(() => console.log(`crash points: ${points.join(', ')}`));
+    for (const [name, calls] of Object.entries(names)) {
+      const scenario = delegationScenarios[name as DelegationScenarioName];
+      test(`while ${scenario.name}`, PATIENCE, async () => {
+        const done = await everywhere(bench(), scenario, death, { from: 'accepted', which: which(calls) });
+        points.push(`${name} ${done.points}`);
+        expect(done.broken.join('\n')).toBe('');
+        expect(done.points).toBeGreaterThan(20);
+      });
+    }
+  });
+}
+
+/** Tests that an instance of these functions which goes on after everybody else resolves nothing again. */
+export function delegateThroughFrost(
+  names: Readonly<Partial<Record<DelegationScenarioName, readonly string[]>>>,
+): void {
+  describe('an instance that stands still until all others have come to rest resolves nothing again', () => {
+    const bench = withBench();
+    const points: string[] = [];
+    afterAll(() => console.log(`frost points: ${points.join(', ')}`));
+    for (const [name, functions] of Object.entries(names)) {
+      const scenario = delegationScenarios[name as DelegationScenarioName];
+      test(`of ${functions.join(', ')}, while ${scenario.name}`, PATIENCE, async () => {
+        const of = (call: Call) => isOf(call, ...functions) && !isRead(call);
+        const done = await everywhere(bench(), scenario, frost, { from: 'accepted', which: of });
+        points.push(`${name} ${done.points}`);
+        expect(done.broken.join('\n')).toBe('');
+        expect(done.points).toBeGreaterThan(5);
+      });
+    }
+  });
+}
