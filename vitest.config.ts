@@ -4,7 +4,7 @@ import { defineConfig } from 'vitest/config';
 const whole = [
   'test/e2e/**/*.test.ts',
   'test/local/{start,host}.test.ts',
-  'test/delegation/two-hosts.test.ts',
+  'test/delegation/{two-hosts,chain,a2a-js}.test.ts',
   'test/readme/walk.test.ts',
 ];
 

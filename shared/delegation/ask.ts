@@ -1,4 +1,5 @@
-import type { Part } from '../protocol/index.ts';
+import { createHash } from 'node:crypto';
+import type { Part, PeerTaskStatus } from '../protocol/index.ts';
 import { projectQuietly } from '../runs/recover.ts';
 import { keys } from '../storage/keys.ts';
 import { commit } from '../tasks/commit.ts';
@@ -10,6 +11,8 @@ import type { Dependency } from './formats.ts';
 import { oldestAsking } from './reply.ts';
 import type { ReconcilerServices } from './services.ts';
 
+/** Less than the shortest wait between two polls, ms. */
+const ECHO_MS = 4_500;
 const NO_WORDS: readonly Part[] = [{ text: 'The agent that works on this task needs an answer.' }];
 
 /**
@@ -20,8 +23,9 @@ export async function noteQuestion(
   services: ReconcilerServices,
   dependency: Dependency,
   asks: 'input' | 'auth',
-  parts: readonly Part[] | undefined,
+  status: PeerTaskStatus,
 ): Promise<void> {
+  const parts = status.message?.parts;
   const head = await readHead(services, dependency.task);
   if (!head?.working || head.run !== 'suspended') return;
   const question = await workingActions(services, head, head.working, workingName.question(dependency.id), {
@@ -33,7 +37,9 @@ export async function noteQuestion(
         kind: 'update',
         table: 'delegation',
         key: keys.dependency(dependency.task, dependency.id),
-        changes: { set: { asks, askedAt: services.clock.now() } },
+        changes: {
+          set: { asks, askedAt: services.clock.now(), question: nameOfQuestion(status) },
+        },
         when: [
           { attribute: 'state', is: '=', value: 'sent' },
           { attribute: 'askedAt', is: 'absent' },
@@ -52,6 +58,22 @@ export async function noteQuestion(
     services.random.uuid(),
   );
   await showQuestion(services, dependency.task);
+}
+
+/**
+ * Whether a status is the question that our client's reply answers, and no new one: a remote may acknowledge a reply with
+ * the task as it stood before. After `ECHO_MS` it is taken for what it says.
+ */
+export function isEcho(dependency: Dependency, status: PeerTaskStatus, now: number): boolean {
+  const { question, repliedAt } = dependency;
+  if (repliedAt === undefined || now >= repliedAt + ECHO_MS) return false;
+  return question === nameOfQuestion(status);
+}
+
+/** Of what tells two questions apart without what they say: where and when it was asked, and by which message. */
+function nameOfQuestion({ state, timestamp, message }: PeerTaskStatus): string {
+  const named = JSON.stringify([state, timestamp ?? null, message?.messageId ?? null]);
+  return createHash('sha256').update(named).digest('base64url');
 }
 
 /** Shows the oldest question, unless one is shown already. */

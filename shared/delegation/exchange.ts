@@ -5,7 +5,7 @@ import { nameOf } from '../runs/recover.ts';
 import type { Head } from '../tasks/formats.ts';
 import { originalOf, readWorking, workingName } from '../tasks/working.ts';
 import { retryMs, update } from './advance.ts';
-import { noteQuestion } from './ask.ts';
+import { isEcho, noteQuestion } from './ask.ts';
 import type { Dependency, DependencyOutcome } from './formats.ts';
 import {
   callbackOf,
@@ -112,9 +112,10 @@ export async function passReply(services: ReconcilerServices, head: Head, depend
   if (answer.kind === 'ok') noteUnread(services, dependency, answer);
   else noteFailure(services, dependency, answer);
   if (answer.kind !== 'ok' && isPassing(answer)) return retried(services, dependency, answer);
-  await update(services, dependency, { remove: ['reply'], set: { polls: 0, tries: 0 } });
+  const changes = { polls: 0, tries: 0, repliedAt: services.clock.now() };
+  await update(services, dependency, { remove: ['reply'], set: changes });
   const { reply: _, ...rest } = dependency;
-  const replied = { ...rest, polls: 0, tries: 0 };
+  const replied = { ...rest, ...changes };
   // What a refusal means, the remote's own state says.
   if (answer.kind !== 'ok' || answer.value.kind !== 'task') return reconcile(services, replied);
   return apply(services, replied, answer.value.task, answer);
@@ -173,9 +174,9 @@ async function apply(
     });
   }
   if (state === 'TASK_STATE_INPUT_REQUIRED' || state === 'TASK_STATE_AUTH_REQUIRED') {
-    if (dependency.askedAt === undefined) {
+    if (dependency.askedAt === undefined && !isEcho(dependency, task.status, services.clock.now())) {
       const asks = state === 'TASK_STATE_AUTH_REQUIRED' ? 'auth' : 'input';
-      await noteQuestion(services, dependency, asks, message?.parts);
+      await noteQuestion(services, dependency, asks, task.status);
     }
   } else if (dependency.askedAt !== undefined) {
     // It goes on by itself: its question is none any more.

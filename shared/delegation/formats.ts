@@ -40,8 +40,12 @@ export interface Dependency {
   /** The remote waits for our client since then. */
   readonly askedAt?: number;
   readonly asks?: 'input' | 'auth';
+  /** Digest of what names the question that was shown last; no content. */
+  readonly question?: string;
   /** Number of our client's message that is to be passed on. */
   readonly reply?: number;
+  /** When a reply was passed on last. */
+  readonly repliedAt?: number;
   /** An administrator wants it ended. */
   readonly canceled?: boolean;
   readonly outcome?: DependencyOutcome;
@@ -103,7 +107,9 @@ export function dependencyOf(item: StoredItem): Dependency {
       remoteContext: item['remoteContext'] as string | undefined,
       askedAt: item['askedAt'] as number | undefined,
       asks: item['asks'] as Dependency['asks'],
+      question: item['question'] as string | undefined,
       reply: item['reply'] as number | undefined,
+      repliedAt: item['repliedAt'] as number | undefined,
       canceled: item['canceled'] as boolean | undefined,
       outcome: item['outcome'] as DependencyOutcome | undefined,
       endedAt: item['endedAt'] as number | undefined,

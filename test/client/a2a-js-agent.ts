@@ -5,6 +5,7 @@ import { AgentCard, Message, Task, TaskArtifactUpdateEvent, TaskStatusUpdateEven
 import {
   AgentEvent,
   type AgentExecutor,
+  DefaultPushNotificationSender,
   DefaultRequestHandler,
   defaultServerCallContextBuilder,
   type ExecutionEventBus,
@@ -25,12 +26,17 @@ export interface SdkAgent extends FakeAgent {
   cutStreams(): void;
 }
 
+export interface SdkAgentOptions {
+  /** Whether webhooks are called, by the SDK's own sender with the credential that it was handed. */
+  readonly callsBack?: boolean;
+}
+
 /**
  * An agent made of the public SDK's own server parts, on `node:http` as its Express adapter puts them together. It answers
  * the text of a message: `hello` with a Message, `fail`, `ask` and `wait` (until `proceed`) as they say, all else with an
  * artifact.
  */
-export async function startSdkAgent(): Promise<SdkAgent> {
+export async function startSdkAgent({ callsBack = false }: SdkAgentOptions = {}): Promise<SdkAgent> {
   const gate = new EventTarget();
   const streams = new Set<ServerResponse>();
   const holder: { handler?: DefaultRequestHandler; cardJson?: Record<string, unknown> } = {};
@@ -58,13 +64,14 @@ export async function startSdkAgent(): Promise<SdkAgent> {
   });
   const sdkCard = AgentCard.fromJSON(cardJson);
   holder.cardJson = cardJson;
+  const webhooks = new InMemoryPushNotificationStore();
   holder.handler = new DefaultRequestHandler(
     sdkCard,
     new InMemoryTaskStore(),
     executor(gate),
     undefined,
-    new InMemoryPushNotificationStore(),
-    { send: async () => {} },
+    webhooks,
+    callsBack ? new DefaultPushNotificationSender(webhooks) : { send: async () => {} },
     { ...sdkCard, name: 'Extended' },
   );
   return {
