@@ -175,7 +175,7 @@ describe('a callback without the right credential', () => {
 });
 
 describe('a callback with the right credential', () => {
-  it('needs no other header, and none keeps it out', async () => {
+  it('needs no other header, and none keeps it out, whatever its content type (D05)', async () => {
     const { id, address } = await sent();
     const headers: readonly Record<string, string>[] = [
       {},

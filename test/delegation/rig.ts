@@ -1,6 +1,7 @@
 import { createHandler as createCallback } from '../../functions/callback/app.ts';
-import { type A2AClient, createA2AClient } from '../../shared/client/index.ts';
+import type { A2AClient } from '../../shared/client/index.ts';
 import { advance } from '../../shared/delegation/advance.ts';
+import { createClientOf } from '../../shared/delegation/client-of.ts';
 import { listDependencies, showDependency } from '../../shared/delegation/operate.ts';
 import type { InboxMessage, ReconcilerServices } from '../../shared/delegation/services.ts';
 import type { ProviderAdapter } from '../../shared/providers/index.ts';
@@ -15,6 +16,9 @@ import { createGateway, echoProfile, type Gateway, message, register } from '../
 import type { StoreRig } from '../storage/rig.ts';
 
 const names = Object.keys(tables) as TableName[];
+
+/** What an agent that has one is called with. */
+export const CREDENTIAL = 'secret-of-the-far-agent';
 
 /** A registered remote agent as the tests of delegation need it. */
 export const farAgent: RemoteAgent = {
@@ -88,7 +92,14 @@ export async function startDelegation(rig: StoreRig, parts: DelegationParts = {}
   const services: ReconcilerServices = {
     ...gateway.services,
     publicUrl: 'https://gateway.example',
-    clientOf: parts.clientOf ?? (async (one) => clientOf(one, clock)),
+    clientOf:
+      parts.clientOf ??
+      createClientOf({
+        guard: loopbackGuard,
+        secrets: { open: async () => CREDENTIAL },
+        clock,
+        random: { fraction: () => 0 },
+      }),
   };
   const callback = createCallback(VARIABLES, {
     store: rig.store,
@@ -174,17 +185,6 @@ export function woken(gateway: Gateway): InboxMessage[] {
 
 async function getTask(gateway: Gateway, id: string) {
   return (await gateway.call('alice', 'GetTask', { id })).result;
-}
-
-async function clientOf(agent: RemoteAgent, clock: typeof systemClock): Promise<A2AClient> {
-  const { url, protocolVersion } = agent.interface;
-  return createA2AClient({
-    guard: loopbackGuard,
-    policy: { purpose: 'remote-agent' },
-    interface: { url, protocolBinding: 'JSONRPC', protocolVersion },
-    clock,
-    random: { fraction: () => 0 },
-  });
 }
 
 async function emptyTables(rig: StoreRig): Promise<void> {
