@@ -1,0 +1,11 @@
+import { delegateThroughFrost } from './harness/delegation-suite.ts';
+
+const workers = ['reconciler', 'callback', 'executor'];
+
+delegateThroughFrost({
+  embedded: workers,
+  separate: workers,
+  pair: ['reconciler'],
+  question: ['reconciler'],
+  canceledLate: ['reconciler', 'callback'],
+});

@@ -1,0 +1,3 @@
+import { delegateThroughDeath } from './harness/delegation-suite.ts';
+
+delegateThroughDeath({ question: 'changes of clients too', questions: 'changes of clients too' });
