@@ -82,7 +82,7 @@ export function createHandler(
     retry: (task, config, revision, audit) => retryJob(recovery, task, config, revision, audit),
   };
   const ceilings: CeilingOperations = {
-    start: () => startOfCeilingJob(services),
+    start: (tightened) => startOfCeilingJob(services, tightened),
     inForceAt: () => tighteningInForceAt(services),
     show: () => showCeilingJob(services),
     count: (proposed, cursor) => countProposed(services, proposed, cursor, clock.now() + WALK_MS),

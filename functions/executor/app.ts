@@ -39,6 +39,7 @@ export function createHandler(variables: Readonly<Record<string, string | undefi
           maxResponseBytes: MAX_ANSWER_BYTES,
         }),
       openSecret: (provider, secret) => secrets.open(provider, secret),
+      noteFlaw: (flaw) => tasks.log.warn('an answer of a function does not fit its contract', flaw),
       environment,
     }),
   };

@@ -35,6 +35,9 @@ export const AGENT_READ: readonly string[] = [keys.agent('*').pk];
 /** How far an administrator's tightening has come. */
 export const CEILING_JOB: readonly string[] = [keys.ceilingJob().pk];
 
+/** What says how much of a task may be kept: the registry, and what is being tightened. */
+export const LEVELS_READ: readonly string[] = [...REGISTRY_READ, ...CEILING_JOB];
+
 /** The audit, whose months are partitions: written by who did something, read by nobody but administrators. */
 export const AUDIT: readonly string[] = [keys.audit(0, '').pk.replace(/\d+$/, '*')];
 

@@ -4,9 +4,9 @@ import {
   AGENT_READ,
   dataKeyItems,
   GET,
+  LEVELS_READ,
   PROJECT,
   REGISTRATIONS,
-  REGISTRY_READ,
   TASK_WRITE,
   WORKING,
 } from './access.ts';
@@ -93,7 +93,7 @@ export class ClientRole extends Construct {
     tables.allow(this.reconciler, 'view', PROJECT);
     tables.allow(this.reconciler, 'outbox', ['PutItem']);
     tables.allow(this.reconciler, 'registry', GET, {
-      partitions: [...REGISTRY_READ, ...AGENT_READ, ...dataKeyItems(['content', 'working', 'secret'])],
+      partitions: [...LEVELS_READ, ...AGENT_READ, ...dataKeyItems(['content', 'working', 'secret'])],
     });
     keys.allow(this.reconciler, { open: ['content', 'working', 'secret'] });
     this.reconciler.allowRedaction();

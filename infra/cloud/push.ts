@@ -1,7 +1,7 @@
 import { Duration } from 'aws-cdk-lib';
 import { MathExpression, type Metric } from 'aws-cdk-lib/aws-cloudwatch';
 import { Construct } from 'constructs';
-import { AUDIT, CLIENT_READ, dataKeyItems, GET, REGISTRY_READ } from './access.ts';
+import { AUDIT, CLIENT_READ, dataKeyItems, GET, LEVELS_READ } from './access.ts';
 import { type Foundation, GatewayFunction } from './gateway-function.ts';
 import type { HttpApi } from './http-api.ts';
 import { overall, ownMetric } from './own-metrics.ts';
@@ -59,7 +59,7 @@ export class Push extends Construct {
     tables.allow(this.delivery, 'outbox', [...GET, 'PutItem', 'UpdateItem', 'ConditionCheckItem']);
     // What the client may have, and what the levels in force leave of content (§7).
     tables.allow(this.delivery, 'registry', GET, {
-      partitions: [...CLIENT_READ, ...REGISTRY_READ, ...dataKeyItems(['content', 'push'])],
+      partitions: [...CLIENT_READ, ...LEVELS_READ, ...dataKeyItems(['content', 'push'])],
     });
     tables.allow(this.delivery, 'registry', ['PutItem'], { partitions: AUDIT });
     keys.allow(this.delivery, { open: ['content', 'push'] });

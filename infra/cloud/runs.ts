@@ -6,9 +6,9 @@ import {
   allowPurging,
   allowRewriting,
   dataKeyItems,
+  LEVELS_READ,
   PROJECT,
   READ,
-  REGISTRY_READ,
   TASK_WRITE,
 } from './access.ts';
 import { type Foundation, GatewayFunction } from './gateway-function.ts';
@@ -66,7 +66,7 @@ export class Runs extends Construct {
     allowRewriting(tables, this.executor);
     tables.allow(this.executor, 'registry', READ, {
       partitions: [
-        ...REGISTRY_READ,
+        ...LEVELS_READ,
         ...(parameters.roles.client ? AGENT_READ : []),
         ...dataKeyItems(['content', 'working', 'secret']),
       ],

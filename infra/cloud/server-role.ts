@@ -7,6 +7,7 @@ import {
   COUNTERS,
   DEPENDENCIES,
   dataKeyItems,
+  LEVELS_READ,
   READ,
   REGISTRY_READ,
   SERVE,
@@ -58,7 +59,7 @@ export class ServerRole extends Construct {
     const dataKeys = dataKeyItems(['content', 'working', 'dedup', 'push']);
     // One statement: a batch is allowed by one that covers all of its keys, or not at all.
     tables.allow(this.rpc, 'registry', READ, {
-      partitions: [...CLIENT_READ, ...REGISTRY_READ, ...COUNTERS, ...dataKeys],
+      partitions: [...CLIENT_READ, ...LEVELS_READ, ...COUNTERS, ...dataKeys],
     });
     tables.allow(this.rpc, 'registry', ['PutItem', 'UpdateItem', 'DeleteItem'], { partitions: COUNTERS });
     tables.allow(this.rpc, 'registry', ['PutItem'], { partitions: [...dataKeys, ...AUDIT] });

@@ -29,10 +29,16 @@ export interface Proposed {
   readonly provider?: Provider;
 }
 
+/** What was tightened, and to which level. */
+export type Tightened = { readonly level: AnswerLevel } & (
+  | { readonly of: 'settings' }
+  | { readonly of: 'profile' | 'provider'; readonly id: string }
+);
+
 /** What stands behind an administrator's tightening (design §7); `shared/ceilings` implements it. */
 export interface CeilingOperations {
   /** The put that starts the job; part of the transaction that lowers a level. */
-  start(): Action;
+  start(tightened: Tightened): Promise<Action>;
   /** When no read and no delivery knows the level before the last tightening any more, epoch ms. */
   inForceAt(): Promise<number | undefined>;
   /** How far the job is; `undefined`: there never was one. Plain JSON. */
@@ -67,10 +73,14 @@ export class Tightening {
   }
 
   /** Asked anew for each try of an edit. */
-  with<T>(decision: Decision<T, AdminFailure>, lowers: boolean): Decision<T, AdminFailure> {
+  async with<T>(
+    decision: Decision<T, AdminFailure>,
+    lowers: boolean,
+    tightened: Tightened,
+  ): Promise<Decision<T, AdminFailure>> {
     this.#started = decision.kind === 'save' && lowers;
     return this.#started && decision.kind === 'save'
-      ? { ...decision, with: [this.#parts.ceilings.start()] }
+      ? { ...decision, with: [await this.#parts.ceilings.start(tightened)] }
       : decision;
   }
 

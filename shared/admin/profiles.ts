@@ -71,6 +71,7 @@ export function profileOperations(parts: OperationParts): Operations {
         tightening.with(
           decide(current),
           current !== undefined && isLowered(current.value.answerLevel ?? 'full', file.answerLevel ?? 'full'),
+          { of: 'profile', id: file.id, level: file.answerLevel ?? 'full' },
         ),
       );
       const answer = await answerEdit(edit, ({ value, edition }) => ({

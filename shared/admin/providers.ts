@@ -56,6 +56,7 @@ export function providerOperations(parts: OperationParts): Operations {
               withSecret(file, sealed, current?.value),
               current !== undefined &&
                 isLowered(current.value.answerLevel ?? 'full', file.answerLevel ?? 'full'),
+              { of: 'provider', id: file.id, level: file.answerLevel ?? 'full' },
             ),
       );
       const answer = await answerEdit(edit, (saved) => ({ provider: showProvider(saved) }));

@@ -45,7 +45,7 @@ export function settingsOperations(parts: OperationParts): Operations {
       const edit = editor.edit<'settings', AdminFailure>('settings', '', deed, (current) => {
         const value = merge(current?.value ?? {}, patch);
         const lowers = isLowered(levelOf(current?.value ?? {}), levelOf(value));
-        return tightening.with({ kind: 'save', value }, lowers);
+        return tightening.with({ kind: 'save', value }, lowers, { of: 'settings', level: levelOf(value) });
       });
       const answer = await answerEdit(edit, ({ value, changed }) => ({ ...showSettings(value), changed }));
       if (answer.kind === 'failed') return answer;

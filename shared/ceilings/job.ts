@@ -1,8 +1,9 @@
-import { CACHE_MS } from '../registry/index.ts';
+import { isDeepStrictEqual } from 'node:util';
+import { CACHE_MS, type Floor, floorsOf } from '../registry/index.ts';
 import { nameOf } from '../runs/recover.ts';
 import type { Random } from '../runtime/ports.ts';
 import { keys } from '../storage/keys.ts';
-import type { Action, Value } from '../storage/port.ts';
+import type { Action, Condition, Value } from '../storage/port.ts';
 import { countHeads, type HeadCursor, visitHeads } from '../tasks/all-heads.ts';
 import type { TaskServices } from '../tasks/services.ts';
 import { applyCeiling, type CeilingDeed } from './apply.ts';
@@ -34,23 +35,48 @@ export interface CeilingJob {
   readonly redacted: number;
   readonly ended: number;
   readonly purged: number;
+  /** What was tightened and is not on every head yet; of several that follow each other, all. */
+  readonly floors: readonly Floor[];
   readonly doneAt?: number;
 }
 
+/** What is tightened: settings, a profile or a provider, and to which level. */
+export type Tightened = DistributiveOmit<Floor, 'at'>;
+type DistributiveOmit<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never;
+
 /**
- * The put that starts the job, or starts it anew; to be part of the transaction that tightens a level, so that neither is
- * without the other. The job begins when reads and deliveries know of the change.
+ * The put that starts the job, or starts it anew with what an unfinished one had to apply; to be part of the transaction
+ * that tightens a level, so that neither is without the other, and conditioned on the job as it stands. The job begins
+ * when reads and deliveries know of the change.
  */
-export function startOfCeilingJob({
-  clock,
-  random,
-}: {
-  readonly clock: { now(): number };
-  readonly random: Pick<Random, 'uuid'>;
-}): Extract<Action, { kind: 'put' }> {
-  const now = clock.now();
+export async function startOfCeilingJob(
+  services: Pick<TaskServices, 'store'> & {
+    readonly clock: { now(): number };
+    readonly random: Pick<Random, 'uuid'>;
+  },
+  tightened: Tightened,
+): Promise<Extract<Action, { kind: 'put' }>> {
+  const before = await readCeilingJob(services);
+  const now = services.clock.now();
   const counts = { looked: 0, failed: 0, lowered: 0, redacted: 0, ended: 0, purged: 0 };
-  return putJob({ id: random.uuid(), step: 0, startedAt: now, pass: 1, from: now + CACHE_MS, ...counts });
+  const floor = { ...tightened, at: now } as Floor;
+  const others = floorsOf(before).filter((other) => !isSame(other, floor));
+  const job: CeilingJob = {
+    ...{ id: services.random.uuid(), step: 0, startedAt: now, pass: 1, from: now + CACHE_MS },
+    ...counts,
+    floors: [...others, floor],
+  };
+  const same: Condition = before
+    ? { attribute: 'id', is: '=', value: before.id }
+    : { attribute: 'pk', is: 'absent' };
+  return { ...putJob(job), when: [same] };
+}
+
+/** The later of two equal ones holds for more tasks. */
+function isSame(one: Floor, other: Floor): boolean {
+  const { at: _, ...a } = one;
+  const { at: __, ...b } = other;
+  return isDeepStrictEqual(a, b);
 }
 
 /** When the level before the last tightening is known to no read and no delivery any more, epoch ms. */
@@ -63,7 +89,8 @@ export async function tighteningInForceAt(
 
 export async function readCeilingJob(services: Pick<TaskServices, 'store'>): Promise<CeilingJob | undefined> {
   const item = await services.store.get('registry', keys.ceilingJob(), { consistent: true });
-  return item && (item['job'] as unknown as CeilingJob);
+  const job = item && (item['job'] as unknown as CeilingJob);
+  return job && { ...job, floors: floorsOf(job) };
 }
 
 /**
@@ -116,7 +143,9 @@ async function onePage(services: TaskServices, job: CeilingJob, until: number): 
   });
   if (cursor) return { ...rest, ...counts, cursor };
   const now = services.clock.now();
-  if (job.pass >= LEAST_PASSES && counts.failed === 0) return { ...rest, ...counts, doneAt: now };
+  if (job.pass >= LEAST_PASSES && counts.failed === 0) {
+    return { ...rest, ...counts, floors: [], doneAt: now };
+  }
   const from = now + CACHE_MS + FUNCTION_LIFE_MS;
   return { ...rest, ...counts, pass: job.pass + 1, from, looked: 0, failed: 0 };
 }

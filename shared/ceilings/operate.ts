@@ -32,7 +32,7 @@ export interface ProposedLevels {
 /** How many tasks a change would touch, from the cursor on until `until` (epoch ms). Changes nothing. */
 export function countProposed(
   services: Pick<TaskServices, 'store' | 'clock'> & {
-    readonly registry: Pick<Registry, 'settings' | 'profile' | 'provider'>;
+    readonly registry: Pick<Registry, 'settings' | 'profile' | 'provider' | 'floors'>;
   },
   { settings, profile, provider }: ProposedLevels,
   cursor: HeadCursor | undefined,
@@ -41,6 +41,7 @@ export function countProposed(
   const { registry } = services;
   const privacy = createPrivacy(
     {
+      floors: () => registry.floors(),
       settings: async () => settings ?? registry.settings(),
       profile: async (id) => (profile?.id === id ? profile : registry.profile(id)),
       provider: async (id) => (provider?.id === id ? provider : registry.provider(id)),

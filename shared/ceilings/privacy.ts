@@ -1,6 +1,14 @@
 import type { Artifact, Message } from '../protocol/index.ts';
 import { type RedactionOptions, type Redactor, redactContent } from '../redaction/index.ts';
-import { type AnswerLevel, type Profile, type Registry, resolveLevel, tighter } from '../registry/index.ts';
+import {
+  type AnswerLevel,
+  CACHE_MS,
+  type Profile,
+  type Registry,
+  resolveLevel,
+  tighter,
+  underFloors,
+} from '../registry/index.ts';
 import type { Head } from '../tasks/formats.ts';
 
 export interface KeptContent {
@@ -14,30 +22,33 @@ export interface KeptContent {
  */
 export interface Privacy {
   /**
-   * The level in force for a task now: its ceiling, tightened by what settings, profile and tried providers say. What a
-   * profile or provider said counts in the ceiling also after it was taken away. Rejects where the registry cannot be
+   * The level in force for a task now: its ceiling, tightened by what settings, profile and tried providers say, and by
+   * what they said when they were tightened last and the task was there: a looser level makes no task whole again. What
+   * a profile or provider said counts in the ceiling also after it was taken away. Rejects where the registry cannot be
    * read: nothing is shown then.
    */
-  levelOf(head: Pick<Head, 'ceiling' | 'profile' | 'tried'>): Promise<AnswerLevel>;
+  levelOf(head: Pick<Head, 'ceiling' | 'profile' | 'tried' | 'createdAt'>): Promise<AnswerLevel>;
   /** Redacted copies by the rules of the task's profile. Throws `RedactionUnavailable`. */
   redact(profile: string, content: KeptContent): Promise<KeptContent>;
 }
 
 export function createPrivacy(
-  registry: Pick<Registry, 'settings' | 'profile' | 'provider'>,
+  registry: Pick<Registry, 'settings' | 'profile' | 'provider' | 'floors'>,
   redactor: Redactor,
 ): Privacy {
   return {
     async levelOf(head) {
-      const [settings, profile, ...providers] = await Promise.all([
+      const [floors, settings, profile, ...providers] = await Promise.all([
+        registry.floors(),
         registry.settings(),
         registry.profile(head.profile),
         ...[...new Set(head.tried)].map((id) => registry.provider(id)),
       ]);
-      return providers.reduce<AnswerLevel>(
+      const now = providers.reduce<AnswerLevel>(
         (level, provider) => (provider?.answerLevel ? tighter(level, provider.answerLevel) : level),
         tighter(head.ceiling, resolveLevel(settings.answerLevel, profile?.answerLevel)),
       );
+      return underFloors(now, floors, head, CACHE_MS);
     },
     async redact(profile, content) {
       return redactContent(content, redactor, optionsOf(await registry.profile(profile)));

@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache';
 import type { Clock, Log } from '../runtime/ports.ts';
 import type { Store, StoredItem } from '../storage/port.ts';
 import { agentOfProfileId, profileOfAgent, providerOfAgent } from './agents.ts';
+import { type Floor, readFloors } from './floors.ts';
 import {
   type Edition,
   effectiveSettings,
@@ -34,6 +35,8 @@ export interface Registry {
   agent(id: string): Promise<RemoteAgent | undefined>;
   /** Complete: what was never set has its default. */
   settings(): Promise<Settings>;
+  /** Tightenings that are still being applied to the tasks that were there. */
+  floors(): Promise<readonly Floor[]>;
 }
 
 export interface RegistryParts {
@@ -72,6 +75,7 @@ export function createRegistry(parts: RegistryParts): Registry {
         : ofAgent(id, providerOfAgent),
     agent,
     settings: () => cached('settings', async () => effectiveSettings((await fresh('settings', '')) ?? {})),
+    floors: () => cached('floors', () => readFloors(store)),
   };
 }
 

@@ -95,7 +95,7 @@ export async function readContent(
  */
 export async function isWithdrawn(
   services: Pick<TaskServices, 'privacy'>,
-  head: Pick<Head, 'run' | 'salt' | 'ceiling' | 'profile' | 'tried'>,
+  head: Pick<Head, 'run' | 'salt' | 'ceiling' | 'profile' | 'tried' | 'createdAt'>,
 ): Promise<boolean> {
   return (
     head.run === 'ended' && head.salt !== undefined && !isRetainable(await services.privacy.levelOf(head))

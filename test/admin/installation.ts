@@ -152,7 +152,7 @@ export function privacyMadeUp(
   const next = { shard: 1, after: { pk: 'T#t2', sk: 'H', ds: 'due#1', da: '1' } };
   return {
     ceilings: {
-      start: () => ({
+      start: async () => ({
         kind: 'put',
         table: 'registry',
         item: { pk: 'job', sk: 'ceiling', v: 1 },

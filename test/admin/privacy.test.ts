@@ -125,7 +125,7 @@ describe('a dry run', () => {
     const asked: unknown[] = [];
     const gateway = await published({
       ceilings: {
-        start: () => ({ kind: 'put', table: 'registry', item: { pk: 'job', sk: 'ceiling', v: 1 } }),
+        start: async () => ({ kind: 'put', table: 'registry', item: { pk: 'job', sk: 'ceiling', v: 1 } }),
         inForceAt: async () => undefined,
         show: async () => undefined,
         count: async (proposed) => {

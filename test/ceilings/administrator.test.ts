@@ -5,9 +5,10 @@ import {
   readCeilingJob,
   runCeilingJob,
   startOfCeilingJob,
+  type Tightened,
 } from '../../shared/ceilings/index.ts';
 import { RedactionUnavailable, type Redactor } from '../../shared/redaction/index.ts';
-import { CACHE_MS } from '../../shared/registry/index.ts';
+import { type AnswerLevel, CACHE_MS } from '../../shared/registry/index.ts';
 import { keys } from '../../shared/storage/keys.ts';
 import { headOf } from '../../shared/tasks/formats.ts';
 import { readHead } from '../../shared/tasks/read-head.ts';
@@ -33,7 +34,16 @@ const FUNCTION_LIFE_MS = 15 * 60_000;
 /** What the command does: the level and the job in one transaction. */
 async function tighten(keeping: Keeping, levels: Levels): Promise<void> {
   await keeping.levels(levels);
-  await keeping.store.write(startOfCeilingJob(keeping.gateway.services));
+  const { global, profile, providers = {} } = levels;
+  const tightened: Tightened[] = [
+    ...(global ? [{ of: 'settings', level: global } as const] : []),
+    ...(profile ? [{ of: 'profile', id: 'echo', level: profile } as const] : []),
+    ...Object.entries(providers).flatMap(([id, level]) =>
+      level ? [{ of: 'provider', id, level } as const] : [],
+    ),
+  ];
+  for (const one of tightened)
+    await keeping.store.write(await startOfCeilingJob(keeping.gateway.services, one));
 }
 
 async function runJob(keeping: Keeping) {
@@ -174,12 +184,74 @@ describe('an administrator who lowers a level to keep nothing', () => {
     const write = keeping.store.write.bind(keeping.store);
     const spy = vi.spyOn(keeping.store, 'write').mockImplementationOnce(async (action, options) => {
       // While it counted, another administrator was here.
-      await keeping.store.write(startOfCeilingJob(keeping.gateway.services));
+      await write(await startOfCeilingJob(keeping.gateway.services, { of: 'settings', level: 'redacted' }));
       return write(action, options);
     });
     const job = await runJob(keeping);
     spy.mockRestore();
     expect(job).toMatchObject({ step: 0, pass: 1, looked: 0 });
+  });
+});
+
+describe('an administrator who loosens a level again before the job has come to the tasks', () => {
+  const places: [string, (level: AnswerLevel | undefined) => Levels][] = [
+    ['the global setting', (level) => ({ global: level })],
+    ['a profile', (level) => ({ profile: level })],
+    ['a provider', (level) => ({ providers: { only: level } })],
+  ];
+
+  test.each(places)('makes no task whole again: %s, none and back', async (_, levelsOf) => {
+    const only = scripted(() => completing(MARK));
+    await using keeping = await startKeeping({ adapters: { only } });
+    const id = await finishedTask(keeping, MARK);
+    await tighten(keeping, levelsOf('none'));
+    keeping.clock.advance(CACHE_MS + 1);
+    await keeping.inForce(levelsOf(undefined));
+    const get = () => ask(keeping.gateway, 'alice', 'GetTask', { id });
+    expect(errorOf(await get()).code).toBe(-32001);
+    const listed = await ask(keeping.gateway, 'alice', 'ListTasks', { includeArtifacts: true });
+    expect(listed.text).not.toContain(id);
+    // One that comes now is of the looser level.
+    const later = await finishedTask(keeping, 'later');
+    expect((await ask(keeping.gateway, 'alice', 'GetTask', { id: later })).text).toContain(MARK);
+    const { last } = await finishJob(keeping);
+    expect(last).toMatchObject({ doneAt: expect.any(Number), floors: [] });
+    keeping.clock.advance(CACHE_MS + 1);
+    expect(errorOf(await get()).code).toBe(-32001);
+    const opened = (await keeping.readable()).filter((text) => text.includes(`do ${MARK}`));
+    expect(opened).toEqual([]);
+    expect((await ask(keeping.gateway, 'alice', 'GetTask', { id: later })).text).toContain(MARK);
+  });
+
+  test.each(places)('keeps redacted what was: %s, redacted and back', async (_, levelsOf) => {
+    const only = scripted(() => completing(`from ${MAIL}`));
+    await using keeping = await startKeeping({ adapters: { only } });
+    const id = await finishedTask(keeping, MAIL);
+    await tighten(keeping, levelsOf('redacted'));
+    keeping.clock.advance(CACHE_MS + 1);
+    await keeping.inForce(levelsOf(undefined));
+    const get = async () => (await ask(keeping.gateway, 'alice', 'GetTask', { id })).text;
+    expect(await get()).not.toContain(MAIL);
+    expect(await get()).toContain(REDACTED_MAIL);
+    await finishJob(keeping);
+    keeping.clock.advance(CACHE_MS + 1);
+    expect(await get()).not.toContain(MAIL);
+    expect(await keeping.found(MAIL)).toEqual([]);
+  });
+
+  test('and tightens something else meanwhile: what was tightened first is not forgotten', async () => {
+    const only = scripted(() => completing(MARK));
+    await using keeping = await startKeeping({ adapters: { only } });
+    const id = await finishedTask(keeping, MARK);
+    await tighten(keeping, { profile: 'none' });
+    keeping.clock.advance(CACHE_MS + 1);
+    await keeping.inForce({});
+    await tighten(keeping, { global: 'redacted' });
+    keeping.clock.advance(CACHE_MS + 1);
+    expect(errorOf(await ask(keeping.gateway, 'alice', 'GetTask', { id })).code).toBe(-32001);
+    const { last } = await finishJob(keeping);
+    expect(last?.doneAt).toBeDefined();
+    expect(errorOf(await ask(keeping.gateway, 'alice', 'GetTask', { id })).code).toBe(-32001);
   });
 });
 

@@ -14,7 +14,7 @@ function stepping(): AdminParts['ceilings'] {
     { state: 'waiting', pass: 2, total: 400, looked: 0, lowered: 9, redacted: 8 },
   ];
   return {
-    start: () => ({ kind: 'put', table: 'registry', item: { pk: 'job', sk: 'ceiling', v: 1 } }),
+    start: async () => ({ kind: 'put', table: 'registry', item: { pk: 'job', sk: 'ceiling', v: 1 } }),
     inForceAt: async () => undefined,
     show: async () => states[Math.min(looks++, states.length - 1)],
     count: async () => ({ looked: 0, touched: 0 }),
