@@ -34,7 +34,7 @@ export interface RunOperations {
     task: string,
     text: string,
     actor: string,
-  ): Promise<'accepted' | 'not-asked' | 'not-yours' | 'unknown'>;
+  ): Promise<'accepted' | 'not-asked' | 'not-kept' | 'not-yours' | 'unknown'>;
   cancel(task: string): Promise<'canceled' | 'terminal' | 'unknown'>;
 }
 
@@ -128,6 +128,8 @@ function replied(id: string, outcome: Awaited<ReturnType<RunOperations['reply']>
       return done({ id, says: 'the reply is passed on' });
     case 'not-asked':
       return failed(refused('the run asks nothing now', 'id'));
+    case 'not-kept':
+      return failed(refused('the privacy policy in force keeps nothing of this run any more', 'id'));
     case 'not-yours':
       return failed(refused('only who started the run may reply', 'id'));
     case 'unknown':

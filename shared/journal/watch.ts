@@ -78,7 +78,9 @@ export async function* watch(
       for (const entry of entries) {
         const now = await readHead(services, task);
         if (!now || (await isWithdrawn(services, now))) return;
-        for (const event of await eventsOf(services, now, entry)) {
+        const events = await eventsOf(services, now, entry);
+        if (events === 'withdrawn') return;
+        for (const event of events) {
           if (!isAfter(event.number, seen)) continue;
           yield event;
           seen = event.number;

@@ -30,6 +30,8 @@ export type Prepared =
   | { readonly kind: 'ready'; readonly call: RequestCall }
   /** Its content is gone; the state update behind it is sent (P9). */
   | { readonly kind: 'removed' }
+  /** Its task is about to be purged: there is nothing to tell any more (P1). */
+  | { readonly kind: 'withdrawn' }
   /** Its client is disabled: nothing is sent for it meanwhile. */
   | { readonly kind: 'held' }
   | { readonly kind: 'refused'; readonly verdict: Verdict; readonly outcome: Outcome };
@@ -52,6 +54,7 @@ export async function prepare(
     return { kind: 'refused', verdict, outcome: { kind: 'refused', rule: text.rule } };
   }
   const events = await eventsOf(services, head, entry);
+  if (events === 'withdrawn') return { kind: 'withdrawn' };
   const event = events.find(({ number }) => number.index === index);
   if (!event) return { kind: 'removed' };
   const call: RequestCall = {

@@ -106,6 +106,7 @@ async function attempt(
     services.log.error('an event was given up because it could not be read', about);
     return apply(services, turn, settle(position, { kind: 'failed' }, clock.now(), 0));
   }
+  if (prepared.kind === 'withdrawn') return 'rest';
   if (prepared.kind === 'held') return { wakeAt: Math.min(clock.now() + CLIENT_HELD_MS, job.deadline) };
   if (prepared.kind === 'removed') return apply(services, turn, settle(position, prepared, clock.now(), 0));
   if (prepared.kind === 'refused') {

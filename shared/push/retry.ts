@@ -77,6 +77,7 @@ async function attempt(
   const { index, attempts } = turn.standing;
   const { clock } = services;
   const prepared = await prepare(services, config, { ...of, index });
+  if (prepared.kind === 'withdrawn') return end(services, job, 'superseded');
   if (prepared.kind === 'held') return { wakeAt: Math.min(clock.now() + CLIENT_HELD_MS, job.deadline) };
   if (prepared.kind !== 'ready') {
     const verdict = prepared.kind === 'removed' ? prepared : prepared.verdict;

@@ -26,7 +26,7 @@ export async function getTask(call: Call<'GetTask'>): Promise<Answer> {
   if (refusal) return err(refusal);
   const own = await readOwn(services, call.client.id, params.id, params.tenant);
   if (!own.ok) return own;
-  return ok(await taskJson(call, own.value, params.historyLength));
+  return taskJson(call, own.value, params.historyLength);
 }
 
 /** CancelTask: the task as it was canceled; `-32002` where it had ended. */
@@ -42,7 +42,7 @@ export async function cancel(call: Call<'CancelTask'>): Promise<Answer> {
   services.metrics.count('TaskEnded', 1, { state: 'TASK_STATE_CANCELED' });
   const seen = await readCaughtUp(services, params.id);
   if (!seen) return err({ kind: 'task-not-found' });
-  return ok(await taskJson(call, seen, undefined));
+  return taskJson(call, seen, undefined);
 }
 
 export async function list(call: Call<'ListTasks'>): Promise<Answer> {
@@ -121,10 +121,10 @@ async function taskJson(
   call: Call<'GetTask' | 'CancelTask'>,
   seen: { readonly head: Head; readonly view: View },
   historyLength: number | undefined,
-) {
+): Promise<Answer> {
   const task = await snapshot(call.services, seen.head, seen.view, {
     historyLength,
     maxHistory: call.settings.maxHistoryMessages,
   });
-  return encodeTask(task);
+  return task === 'withdrawn' ? err({ kind: 'task-not-found' }) : ok(encodeTask(task));
 }

@@ -53,6 +53,7 @@ export async function sendMessage(call: Call<'SendMessage'>): Promise<Answer> {
     historyLength: params.configuration?.historyLength,
     maxHistory: settings.maxHistoryMessages,
   });
+  if (task === 'withdrawn') return err({ kind: 'task-not-found' });
   return ok(encodeSendMessageResponse({ task }));
 }
 
@@ -183,10 +184,8 @@ async function levelOf(call: Send, profile: Profile) {
 
 async function refusalOfTask(call: Send, head: Head | undefined): Promise<A2AFailure | undefined> {
   const { message } = call.params;
-  const known = await Promise.all(
-    (message.referenceTaskIds ?? []).map((task) => readHead(call.services, task)),
-  );
-  if (known.some((other) => other?.client !== call.client.id)) return { kind: 'task-not-found' };
+  const known = await Promise.all((message.referenceTaskIds ?? []).map((task) => isOwn(call, task)));
+  if (known.includes(false)) return { kind: 'task-not-found' };
   if (!head) return undefined;
   if (message.contextId !== undefined && message.contextId !== head.context) {
     return invalid('message.contextId', "is not the task's context");
@@ -197,6 +196,12 @@ async function refusalOfTask(call: Send, head: Head | undefined): Promise<A2AFai
   const refused = refusalOfState(head);
   if (refused || isRetainable(await call.services.privacy.levelOf(head))) return refused;
   return { kind: 'unsupported-operation', reason: 'RESULT_NOT_RETAINABLE' };
+}
+
+/** Whether this client has such a task; one that waits for its purge is gone already. */
+async function isOwn({ services, client }: Send, task: string): Promise<boolean> {
+  const head = await readHead(services, task);
+  return head?.client === client.id && !(await isWithdrawn(services, head));
 }
 
 function refusalOfState(head: Head): A2AFailure | undefined {

@@ -130,6 +130,7 @@ async function* fromTask(
       historyLength: history,
       maxHistory: settings.maxHistoryMessages,
     });
+    if (task === 'withdrawn') return;
     const number = { revision: seen.view.revision, index: lastIndex(seen.view) };
     yield { id: formatEventNumber(number), result: encodeStreamResponse({ task }) };
     if (isTerminal(seen.view.state)) return;

@@ -4,9 +4,10 @@ import type { InboxServices } from '../delegation/services.ts';
 import { wakeDependencies } from '../delegation/wake.ts';
 import { waitForRest } from '../journal/watch.ts';
 import { encodeTask, isInterrupted, type JsonObject, type Message } from '../protocol/index.ts';
-import { type Profile, type Registry, resolveLevel } from '../registry/index.ts';
+import { isRetainable, type Profile, type Registry, resolveLevel } from '../registry/index.ts';
 import { createTask, resumeTask } from '../tasks/accept.ts';
 import { cancelTask } from '../tasks/cancel.ts';
+import { isWithdrawn } from '../tasks/content.ts';
 import type { Head, View } from '../tasks/formats.ts';
 import { readHead } from '../tasks/read-head.ts';
 import type { TaskServices } from '../tasks/services.ts';
@@ -101,6 +102,10 @@ export async function showRun(
   if (!seen) return undefined;
   const { head, view } = seen;
   const isOwn = isStartedBy(head, actor);
+  // Gone already, as to a client.
+  if (await isWithdrawn(services, head)) return undefined;
+  const shown = isOwn ? await taskOf(services, head, view) : undefined;
+  if (shown === 'withdrawn') return undefined;
   return {
     id: task,
     profile: head.profile,
@@ -110,16 +115,15 @@ export async function showRun(
     statusAt: new Date(view.statusAt).toISOString(),
     run: head.run,
     waiting: head.waiting,
-    ...(isOwn ? { task: await taskOf(services, head, view) } : { content: 'for who started the run' }),
+    ...(shown ? { task: shown } : { content: 'for who started the run' }),
     ...(head.turns > 0 ? { dependencies: await listDependencies(services, task) } : {}),
   };
 }
 
-async function taskOf(services: StartedServices, head: Head, view: View): Promise<JsonObject> {
-  const { maxHistoryMessages } = await services.registry.settings();
-  return encodeTask(
-    await snapshot(services, head, view, { historyLength: 0, maxHistory: maxHistoryMessages }),
-  );
+async function taskOf(services: StartedServices, head: Head, view: View): Promise<JsonObject | 'withdrawn'> {
+  const { maxHistoryMessages: maxHistory } = await services.registry.settings();
+  const task = await snapshot(services, head, view, { historyLength: 0, maxHistory });
+  return task === 'withdrawn' ? task : encodeTask(task);
 }
 
 const TRIES = 8;
@@ -130,7 +134,7 @@ export async function replyToRun(
   task: string,
   text: string,
   actor: string,
-): Promise<'accepted' | 'not-asked' | 'not-yours' | 'unknown'> {
+): Promise<'accepted' | 'not-asked' | 'not-kept' | 'not-yours' | 'unknown'> {
   let head = await readHead(services, task);
   for (let tries = 0; tries < TRIES; tries++) {
     if (head?.client !== ADMIN_CLIENT) return 'unknown';
@@ -141,6 +145,8 @@ export async function replyToRun(
     ]);
     const takes = isInterrupted(head.state) && !head.approval && head.messages < settings.maxTaskMessages;
     if (!profile || !takes) return 'not-asked';
+    // What may not be kept is not taken: the run ends as soon as the tightening comes to it (P9).
+    if (!isRetainable(await services.privacy.levelOf(head))) return 'not-kept';
     const resumed = await resumeTask(services, head, {
       client: ADMIN_CLIENT,
       tenant: '',

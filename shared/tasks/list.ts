@@ -167,7 +167,7 @@ async function openOne(services: TaskServices, item: StoredItem | undefined, vie
       artifacts: listing.artifacts,
       maxHistory: listing.maxHistory,
     });
-    return { view, task };
+    return task === 'withdrawn' ? { view } : { view, task };
   } catch (error) {
     // Not this row's fault: all that must be redacted would be missing from the list.
     if (error instanceof RedactionUnavailable) throw error;

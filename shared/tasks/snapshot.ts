@@ -1,6 +1,7 @@
 import { type Artifact, isTerminal, type Message, type Task, type TaskStatus } from '../protocol/index.ts';
-import { type ContentRead, readContent } from './content.ts';
+import { type ContentRead, isWithdrawn, readContent } from './content.ts';
 import type { Head, MessageRef, View } from './formats.ts';
+import { readHead } from './read-head.ts';
 import { reasonMessage } from './reasons.ts';
 import type { TaskServices } from './services.ts';
 
@@ -15,14 +16,15 @@ export interface SnapshotOptions {
 
 /**
  * The task as remote parties see it at the view's revision (P2): committed state, its sealed content opened with the
- * salt of the head that was just read. Content that was removed is left out.
+ * salt of the head that was just read. Content that was removed is left out. `withdrawn`: it went since the head was
+ * read, by a purge or a tightening, and the task with it; COMPLETED without its result would be wrong (P1).
  */
 export async function snapshot(
   services: TaskServices,
   head: Head,
   view: View,
   options: SnapshotOptions,
-): Promise<Task> {
+): Promise<Task | 'withdrawn'> {
   const wantsArtifacts = options.artifacts ?? true;
   const limit = Math.min(options.historyLength ?? options.maxHistory, options.maxHistory);
   const refs = view.messages.map((slices, i): MessageRef => ({ number: i + 1, slices }));
@@ -35,7 +37,17 @@ export async function snapshot(
     messages: wanted,
     result: needsResult ? view.result : undefined,
   });
-  return assemble(view, wanted, content === 'removed' ? { messages: [] } : content, limit, wantsArtifacts);
+  if (content !== 'removed') return assemble(view, wanted, content, limit, wantsArtifacts);
+  if (await isWithdrawnSince(services, head, view)) return 'withdrawn';
+  return assemble(view, wanted, { messages: [] }, limit, wantsArtifacts);
+}
+
+/** A task that ended otherwise may have lost its content with its end, and is told by its state and reason alone. */
+async function isWithdrawnSince(services: TaskServices, { task }: Head, view: View): Promise<boolean> {
+  if (!isTerminal(view.state)) return false;
+  if (view.state === 'TASK_STATE_COMPLETED') return true;
+  const now = await readHead(services, task);
+  return !now || isWithdrawn(services, now);
 }
 
 function assemble(
