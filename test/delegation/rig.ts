@@ -6,10 +6,10 @@ import { listDependencies, showDependency } from '../../shared/delegation/operat
 import type { InboxMessage, ReconcilerServices } from '../../shared/delegation/services.ts';
 import type { ProviderAdapter } from '../../shared/providers/index.ts';
 import { createRemoteAdapter } from '../../shared/providers/remote.ts';
-import type { RemoteAgent } from '../../shared/registry/index.ts';
+import type { Provider, RemoteAgent } from '../../shared/registry/index.ts';
 import { systemClock } from '../../shared/runtime/system.ts';
 import { keys } from '../../shared/storage/keys.ts';
-import type { StoredItem, Value } from '../../shared/storage/port.ts';
+import type { Item, StoredItem, Value } from '../../shared/storage/port.ts';
 import { type TableName, tables } from '../../shared/storage/tables.ts';
 import { loopbackGuard } from '../client/fake-agent.ts';
 import { createGateway, echoProfile, type Gateway, message, register } from '../server/rig.ts';
@@ -49,7 +49,7 @@ export interface Delegation {
   /** ms by which the clock is ahead. */
   ahead: number;
   /** A task of Alice's with these words, suspended; nothing was sent yet. */
-  hand(words?: string): Promise<string>;
+  hand(words?: string, profile?: string): Promise<string>;
   /** One look at the dependency of a task (or at another one of it). */
   look(task: string, dependency?: string): Promise<number | undefined>;
   /** The dependency's item, as it stands. */
@@ -69,6 +69,10 @@ export interface Delegation {
 
 export interface DelegationParts {
   readonly agent?: Partial<RemoteAgent>;
+  /** Another agent, `near`. */
+  readonly near?: Partial<RemoteAgent>;
+  /** Providers besides `far`; each has a profile of its own name. */
+  readonly providers?: readonly Provider[];
   readonly adapters?: Readonly<Record<string, ProviderAdapter>>;
   readonly clientOf?: (agent: RemoteAgent) => Promise<A2AClient>;
 }
@@ -81,14 +85,18 @@ export async function startDelegation(rig: StoreRig, parts: DelegationParts = {}
   const clock = { ...systemClock, now: () => systemClock.now() + own.ahead };
   const adapters = { far: createRemoteAdapter('far'), ...parts.adapters };
   const gateway = createGateway({ store: rig.store, clock, adapters });
+  const far: Provider = { id: 'far', kind: 'remote', agent: 'far', timeoutSeconds: 10 };
+  const providers = [far, ...(parts.providers ?? [])];
   await register(rig.store, {
     clients: [{ id: 'alice' }],
-    profiles: [{ ...echoProfile, id: 'far', providers: ['far'] }],
-    providers: [{ id: 'far', kind: 'remote', agent: 'far', timeoutSeconds: 10 }],
+    profiles: providers.map(({ id }) => ({ ...echoProfile, id, providers: [id] })),
+    providers,
     settings: { defaultProfile: 'far' },
   });
-  const item = { ...keys.agent('far'), v: 1, edition: 1, data: agent as unknown as Value };
-  await rig.store.write({ kind: 'put', table: 'registry', item });
+  for (const one of [agent, ...(parts.near ? [{ ...farAgent, ...parts.near, id: 'near' }] : [])]) {
+    const item = { ...keys.agent(one.id), v: 1, edition: 1, data: one as unknown as Value };
+    await rig.store.write({ kind: 'put', table: 'registry', item });
+  }
   const services: ReconcilerServices = {
     ...gateway.services,
     publicUrl: 'https://gateway.example',
@@ -117,9 +125,10 @@ export async function startDelegation(rig: StoreRig, parts: DelegationParts = {}
     set ahead(ms) {
       own.ahead = ms;
     },
-    async hand(words = 'words of Alice') {
+    async hand(words = 'words of Alice', profile = 'far') {
       const { result } = await gateway.call('alice', 'SendMessage', {
         message: message(words),
+        tenant: profile,
         configuration: { returnImmediately: true },
       });
       await gateway.runAll();
@@ -162,16 +171,26 @@ export async function startDelegation(rig: StoreRig, parts: DelegationParts = {}
 
 export const FIRST = '0001.0000';
 
-/** Every item of every table, in an order of its own: two dumps are equal if nothing was written between them. */
-export async function dumpTables({ store }: StoreRig): Promise<Readonly<Record<string, unknown>>> {
-  const dump: Record<string, unknown> = {};
+/**
+ * Every item of every table, in an order of its own: two dumps are equal if nothing was written between them. Bytes are
+ * shown as text, so that words in them are found.
+ */
+export async function dumpTables({ store }: StoreRig): Promise<Readonly<Record<TableName, readonly Item[]>>> {
+  const dump: Partial<Record<TableName, Item[]>> = {};
   for (const table of names) {
     const items: StoredItem[] = [];
     for await (const item of scan(store, table)) items.push(item);
     items.sort((a, b) => (`${a.pk} ${a.sk}` < `${b.pk} ${b.sk}` ? -1 : 1));
-    dump[table] = items;
+    dump[table] = items.map((item) => readable(item) as Item);
   }
-  return dump;
+  return dump as Record<TableName, Item[]>;
+}
+
+function readable(value: Value | undefined): Value {
+  if (value instanceof Uint8Array) return Buffer.from(value).toString('latin1');
+  if (Array.isArray(value)) return value.map(readable);
+  if (typeof value !== 'object' || value === null) return value ?? null;
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, readable(member)]));
 }
 
 export async function openDependencies(services: ReconcilerServices, task: string) {
