@@ -9,6 +9,8 @@ import type { Dependency } from './formats.ts';
 export interface Turn {
   readonly provider: string;
   readonly message: number;
+  /** Turns in which steps were handed on for that message so far. */
+  readonly turns: number;
   readonly outcomes: readonly DelegationOutcome[];
   readonly transcript?: WorkingValues['turn']['transcript'];
 }
@@ -20,7 +22,8 @@ export async function readTurn(services: TaskServices, head: Head): Promise<Turn
   const dependencies = await dependenciesOf(services, head.task, head.turn);
   if (!left || dependencies.some(({ outcome }) => outcome === undefined)) throw new TurnUnreadable();
   const outcomes = await Promise.all(dependencies.map((dependency) => outcomeOf(services, head, dependency)));
-  return { provider: left.provider, message: left.message, outcomes, transcript: left.transcript };
+  const { provider, message, turns, transcript } = left;
+  return { provider, message, turns, outcomes, transcript };
 }
 
 /** Thrown when a turn that ended cannot be read; the run is tried again. */

@@ -35,7 +35,7 @@ const GIVE_UP_MS = 10 * 60_000;
 export async function suspendForAgents(
   services: TaskServices & { readonly agent: (id: string) => Promise<RemoteAgent | undefined> },
   head: Head,
-  who: { readonly provider: string; readonly message: number },
+  who: { readonly provider: string; readonly message: number; readonly turns: number },
   { calls, transcript }: Delegated,
 ): Promise<Step | undefined> {
   const working = head.working ?? (await beginWorking(services, head.client, head.task));

@@ -15,4 +15,4 @@ export {
 } from './function-contract.ts';
 export { type ValidResult, validateResult } from './result.ts';
 export type * from './types.ts';
-export { MAX_CALLS } from './types.ts';
+export { MAX_CALLS, MAX_TURNS } from './types.ts';

@@ -6,8 +6,15 @@ import { ExchangeError } from '../guard/index.ts';
 import type { Provider } from '../registry/types.ts';
 import { failed, reasonOfStatus } from './failure.ts';
 import { buildPrompt } from './prompt.ts';
-import { agentTools, callsOf, MAX_TURNS, transcriptOf, turnsSoFar } from './tools.ts';
-import type { FailedResult, ProviderAdapter, ProviderRequest, ProviderResult, TokenUsage } from './types.ts';
+import { agentTools, callsOf, transcriptOf, turnsSoFar } from './tools.ts';
+import {
+  type FailedResult,
+  MAX_TURNS,
+  type ProviderAdapter,
+  type ProviderRequest,
+  type ProviderResult,
+  type TokenUsage,
+} from './types.ts';
 
 export interface AwsCredentials {
   readonly accessKeyId: string;
@@ -87,6 +94,7 @@ function modelAdapter(limits: Limits, createModel: () => Promise<Model>): Provid
 async function generate(model: Model, limits: Limits, request: ProviderRequest): Promise<ProviderResult> {
   const { agents } = request;
   const before = turnsSoFar(request.delegation);
+  // In the last answer no agent is offered any more.
   const offered = before.turns < MAX_TURNS ? agents : [];
   const answer = await generateText({
     model: withoutWarnings(model),

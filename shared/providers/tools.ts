@@ -2,9 +2,6 @@ import { jsonSchema, type ModelMessage, type ToolResultPart, type ToolSet, tool 
 import type { JsonValue, Part } from '../protocol/index.ts';
 import type { DelegateCall, DelegationOutcome, GrantedAgent, ProviderRequest } from './types.ts';
 
-/** Turns in which one run may hand steps on; in the last answer no agent is offered any more. */
-export const MAX_TURNS = 10;
-
 /** What a model's run leaves for itself while remote agents work (design §8): its own turns, without the prompt. */
 interface Transcript {
   readonly turns: number;

@@ -63,6 +63,9 @@ export interface DelegationOutcome {
 /** Calls of one turn. */
 export const MAX_CALLS = 16;
 
+/** Turns in which a run may hand steps on for one message of the client, whatever provider does it (P6). */
+export const MAX_TURNS = 10;
+
 /** What a provider answers. `failure` and error texts never reach the client unless they stand in `message`. */
 export type ProviderResult =
   /** Hands steps on and is called again with what became of them; several wait for all. */

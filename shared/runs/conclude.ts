@@ -1,5 +1,5 @@
 import { suspendForAgents } from '../delegation/suspend.ts';
-import type { ValidResult } from '../providers/index.ts';
+import { MAX_TURNS, type ValidResult } from '../providers/index.ts';
 import { isRetainable, type Profile, type Settings } from '../registry/index.ts';
 import { keys } from '../storage/keys.ts';
 import type { Step } from '../tasks/commit.ts';
@@ -36,8 +36,11 @@ export async function stepOf(concluding: Concluding, head: Head, result: ValidRe
         : endWith(services, head, 'TASK_STATE_COMPLETED', payload);
     }
     case 'delegated': {
-      const { provider, message } = session;
-      const step = await suspendForAgents(concluding.services, head, { provider, message }, result);
+      // A provider that never does anything else would never end (P6).
+      if (session.turns >= MAX_TURNS) return endFor('TOO_MANY_TURNS');
+      const { provider, message, turns } = session;
+      const who = { provider, message, turns: turns + 1 };
+      const step = await suspendForAgents(concluding.services, head, who, result);
       // An agent that was taken away since it was offered: nothing an attempt more would mend.
       return step ?? endFor('EXECUTION_FAILED');
     }

@@ -100,6 +100,7 @@ async function callProviders(
   const turn = await readTurn(services, head);
   const input = await loadRun(services, head, settings, turn?.message);
   session.message = input.number;
+  session.turns = turn?.turns ?? 0;
   const found = await Promise.all(profile.providers.map((id) => services.registry.provider(id)));
   const providers = found.filter((provider) => provider !== undefined);
   // A run that goes on after a delegation goes on with who delegated; only what stands behind it is its fallback.

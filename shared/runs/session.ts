@@ -31,6 +31,8 @@ export class RunSession {
   provider = '';
   /** Number of the message that started the run. */
   message = 1;
+  /** Turns in which it handed steps on for that message so far. */
+  turns = 0;
   readonly #services: TaskServices;
   readonly #token: string;
   readonly #maxMessages: number;

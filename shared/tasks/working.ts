@@ -21,6 +21,8 @@ export interface WorkingValues {
     readonly provider: string;
     /** Number of the message that started the run: later ones may be replies that were passed on. */
     readonly message: number;
+    /** Turns that this message led to so far. */
+    readonly turns: number;
     readonly calls: readonly { readonly id: string; readonly agent: string }[];
     readonly transcript?: JsonValue | undefined;
   };

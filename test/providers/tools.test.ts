@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { createOpenAiAdapter } from '../../shared/providers/models.ts';
-import { MAX_TURNS } from '../../shared/providers/tools.ts';
+import { MAX_TURNS } from '../../shared/providers/types.ts';
 import type { DelegationOutcome, ProviderAdapter, ProviderResult } from '../../shared/providers/types.ts';
 import type { Provider } from '../../shared/registry/index.ts';
 import { type FakeServer, json, startFakeServer } from './fake-servers.ts';

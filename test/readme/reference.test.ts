@@ -69,6 +69,7 @@ const taskReasons: Readonly<Record<TaskReason, true>> = {
   INPUT_EXPIRED: true,
   RESULT_TOO_LARGE: true,
   TOO_MANY_MESSAGES: true,
+  TOO_MANY_TURNS: true,
   RESULT_NOT_RETAINED: true,
   APPROVAL_REQUIRED: true,
   APPROVAL_EXPIRED: true,
