@@ -1,6 +1,7 @@
 import { Option } from 'commander';
 import { CommandFailure } from './command-failure.ts';
 import { type CommandParts, given, rows } from './commands.ts';
+import { showDraft } from './draft.ts';
 import type { Bar } from './progress.ts';
 import { type Row, record, table } from './render.ts';
 import type { Surroundings } from './surroundings.ts';
@@ -49,17 +50,13 @@ export function addPrivacyCommands(parts: CommandParts): void {
     'purge [id]',
     'take tasks away for good: one, of a client, or old ones',
     ([id], options) => {
-      const days = options['olderThan'];
-      const selection = {
-        ...(id === undefined ? {} : { id }),
-        ...given(options, { client: 'client' }),
-        ...(days === undefined ? {} : { olderThanDays: Number(days) }),
-      };
+      const selection = selectionOf(id, options);
       return {
         operation: 'task.purge',
         input: { ...selection, dryRun: true },
         follow: (first, target) => purge({ around, bar, target, selection, options }, first),
-        show: record,
+        show: ({ purged, dryRun, ...rest }: Row) =>
+          record({ ...rest, [dryRun === true ? 'would be purged' : 'purged']: purged }),
       };
     },
   )
@@ -67,6 +64,24 @@ export function addPrivacyCommands(parts: CommandParts): void {
     .option('--older-than <days>', 'only tasks that did not change for so many days')
     .addOption(new Option('--dry-run', 'say how many, and purge none').conflicts('yes'))
     .option('--yes', 'do not ask');
+}
+
+/** What is meant, to the letter: a variable that a script left empty must not mean everything. */
+function selectionOf(id: string | undefined, options: Options): object {
+  const days = options['olderThan'];
+  if (id === undefined && options['client'] === undefined && days === undefined)
+    throw new CommandFailure('USAGE', 'say which tasks: an id, --client or --older-than', 'id');
+  if (days !== undefined && !/^[1-9]\d{0,4}$/.test(String(days)))
+    throw new CommandFailure(
+      'USAGE',
+      '--older-than must be a whole number of days, at least 1',
+      'older-than',
+    );
+  return {
+    ...(id === undefined ? {} : { id }),
+    ...given(options, { client: 'client' }),
+    ...(days === undefined ? {} : { olderThanDays: Number(days) }),
+  };
 }
 
 async function purge(
@@ -83,7 +98,8 @@ async function purge(
   const part = (dryRun: boolean) => (cursor: unknown) =>
     target('task.purge', { ...selection, dryRun, ...(cursor === undefined ? {} : { cursor }) });
   const found = await addUp(bar, first, part(true), 'purged');
-  if (options['dryRun'] === true || found['purged'] === 0) return found;
+  if (options['dryRun'] === true) return found;
+  if (found['purged'] === 0) return { ...found, dryRun: false };
   if (options['yes'] !== true) {
     const count = `${found['purged']} of ${found['looked']} tasks`;
     if (!around.terminal)
@@ -93,25 +109,4 @@ async function purge(
   }
   const total = Number(found['looked']);
   return addUp(bar, (await part(false)(undefined)) as Row, part(false), 'purged', total);
-}
-
-function showDraft({ artifacts, message, ...rest }: Row): string {
-  const parts = (row: Row | undefined) => rows(row?.['parts']).map(shownPart);
-  const lines = rows(artifacts).flatMap((artifact, i) => [
-    `artifact ${i + 1}${artifact['name'] === undefined ? '' : ` (${artifact['name']})`}`,
-    ...parts(artifact),
-  ]);
-  const said = message === undefined ? [] : ['message', ...parts(message as Row)];
-  return `${record(rest)}\n${[...lines, ...said].map(printableLines).join('\n')}\n`;
-}
-
-function shownPart(part: Row): string {
-  if (typeof part['text'] === 'string') return part['text'];
-  if ('data' in part) return JSON.stringify(part['data'], undefined, 2);
-  return `[file${part['filename'] === undefined ? '' : ` ${part['filename']}`}, ${part['mediaType'] ?? 'no media type'}]`;
-}
-
-/** Content is data: control characters in it must not reach the terminal. */
-function printableLines(text: string): string {
-  return text.replaceAll(/[^\P{Cc}\n]/gu, ' ');
 }

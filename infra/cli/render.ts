@@ -46,7 +46,18 @@ function cell(value: unknown): string {
   return printable(typeof value === 'object' ? JSON.stringify(value) : String(value));
 }
 
-/** Line ends of a text stay. */
+/** Line ends of a text stay; what would move the cursor, or the order in which text is read, does not. */
 export function printable(text: string): string {
-  return text.replaceAll(/[^\P{Cc}\n]/gu, ' ');
+  return text.replaceAll(/[^\P{Cc}\n]/gu, ' ').replaceAll(ORDERING, '\ufffd');
 }
+
+/** As `printable`, and what cannot be seen is named: for a text that somebody decides on. */
+export function bare(text: string): string {
+  return text.replaceAll(
+    /[^\P{C}\t]|[\u2028\u2029]/gu,
+    (char) => `\\u{${char.codePointAt(0)!.toString(16)}}`,
+  );
+}
+
+/** Marks that turn the direction of the text behind them. */
+const ORDERING = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;

@@ -3,6 +3,8 @@ import { auditEntry, type Deed, line } from '../registry/index.ts';
 import type { Action } from '../storage/port.ts';
 import { done, failed, notFound, type OperationParts, type Operations, operation } from './operation.ts';
 
+/** The entry for the draft's revision that was decided on. */
+type AuditOf = (revision: number) => Action;
 type Decided = 'decided' | 'not-waiting' | 'stale';
 
 /**
@@ -12,8 +14,8 @@ type Decided = 'decided' | 'not-waiting' | 'stale';
 export interface ApprovalOperations {
   list(): Promise<readonly object[]>;
   show(task: string): Promise<object | undefined>;
-  approve(task: string, revision: number | undefined, audit: Action): Promise<Decided>;
-  reject(task: string, revision: number | undefined, audit: Action): Promise<Decided>;
+  approve(task: string, revision: number | undefined, audit: AuditOf): Promise<Decided>;
+  reject(task: string, revision: number | undefined, audit: AuditOf): Promise<Decided>;
 }
 
 const task = z.string().min(1).max(128);
@@ -29,8 +31,9 @@ export function approvalOperations(parts: OperationParts): Operations {
   const { approvals } = parts;
   const decide = (verb: 'approve' | 'reject') =>
     operation(aDecision, async ({ task: id, revision, reason }, deed: Deed) => {
-      const facts = { kind: 'task', id, reason, ...(revision === undefined ? {} : { revision }) };
-      const decided = await approvals[verb](id, revision, auditEntry(parts, deed, facts));
+      const audit: AuditOf = (draft) =>
+        auditEntry(parts, deed, { kind: 'task', id, reason, revision: draft });
+      const decided = await approvals[verb](id, revision, audit);
       switch (decided) {
         case 'decided':
           return done({ task: id, decision: verb === 'approve' ? 'approved' : 'rejected' });

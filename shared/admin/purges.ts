@@ -1,5 +1,6 @@
 import * as z from 'zod';
-import { whole } from '../registry/index.ts';
+import { readRecord, whole } from '../registry/index.ts';
+import { ADMIN_CLIENT } from '../runs/started.ts';
 import { type WalkCursor, walkCursor } from './ceilings.ts';
 import {
   anId,
@@ -28,16 +29,16 @@ const selection = z
   .strictObject({
     id: z.exactOptional(z.string().min(1).max(128)),
     client: z.exactOptional(anId),
-    olderThanDays: z.exactOptional(whole(0, 36_500)),
+    olderThanDays: z.exactOptional(whole(1, 36_500)),
     dryRun: z.boolean().default(false),
     cursor: z.exactOptional(walkCursor),
   })
   .refine(({ id, client, olderThanDays }) => [id, client, olderThanDays].some((one) => one !== undefined), {
     path: ['id'],
-    error: 'or client or olderThanDays must say which tasks are meant',
+    error: 'must be there, or client, or olderThanDays: which tasks are meant',
   });
 
-export function purgeOperations({ purge, editor, clock }: OperationParts): Operations {
+export function purgeOperations({ purge, editor, clock, store }: OperationParts): Operations {
   return {
     /** All that is named must hold. Whoever gets a `next` goes on with it as the cursor; `purged` counts this part. */
     'task.purge': operation(selection, async ({ id, client, olderThanDays, dryRun, cursor }, deed) => {
@@ -45,6 +46,9 @@ export function purgeOperations({ purge, editor, clock }: OperationParts): Opera
         ...(client === undefined ? {} : { client }),
         ...(olderThanDays === undefined ? {} : { olderThanDays }),
       };
+      // The client of administrators' runs is none of those that are registered.
+      if (client !== undefined && client !== ADMIN_CLIENT && !(await readRecord(store, 'client', client)))
+        return failed(notFound('client', client));
       if (!dryRun) await editor.record(deed, { kind: 'task', id: id ?? '*', ...facts });
       const before = olderThanDays === undefined ? undefined : clock.now() - olderThanDays * DAY_MS;
       const purged = await purge({ task: id, client, before }, cursor, dryRun);

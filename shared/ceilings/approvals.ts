@@ -22,14 +22,18 @@ export interface Waiting {
 }
 
 /** What waits, the oldest first; at most 500 of them. */
-export async function listApprovals(services: Pick<StateServices, 'store'>): Promise<readonly Waiting[]> {
+export async function listApprovals(
+  services: Pick<StateServices, 'store' | 'clock'>,
+): Promise<readonly Waiting[]> {
   const page = await services.store.query({
     table: 'state',
     partition: keys.approval('').pk,
     consistent: true,
     limit: 500,
   });
-  const waiting = page.items.map((item) => ({
+  const now = services.clock.now();
+  const open = page.items.filter((item) => Number(item['deadline']) > now);
+  const waiting = open.map((item) => ({
     task: item.sk,
     client: String(item['client']),
     profile: String(item['profile']),
@@ -57,7 +61,7 @@ export interface Approval extends Pick<Waiting, 'task' | 'client' | 'profile' | 
  */
 export async function showApproval(services: TaskServices, task: string): Promise<Approval | undefined> {
   const head = await readHead(services, task);
-  if (head?.approval !== 'awaited') return undefined;
+  if (!head || !isAwaited(head, services.clock.now())) return undefined;
   const level = await services.privacy.levelOf(head);
   const draft = isRetainable(level) && (await readWorking<'draft'>(services, head, workingName.draft()));
   if (!draft) return undefined;
@@ -74,6 +78,9 @@ export async function showApproval(services: TaskServices, task: string): Promis
 /** `stale`: what waits there is not the revision that was meant. `not-waiting`: nothing waits, or somebody was faster. */
 export type Decided = 'decided' | 'not-waiting' | 'stale';
 
+/** The audit entry of a decision, which names the draft's revision that it was on. */
+export type AuditOf = (revision: number) => Action;
+
 /** An approval has this long to be carried out, ms. */
 const CARRY_OUT_MS = 3_600_000;
 
@@ -86,12 +93,12 @@ export async function approve(
   services: StateServices & { readonly runQueue: WorkQueue<RunMessage> },
   task: string,
   revision: number | undefined,
-  audit: Action,
+  audit: AuditOf,
 ): Promise<Decided> {
   const head = await readHead(services, task);
-  const open = openFor(head, revision);
-  if (open !== 'open' || !head) return open === 'stale' ? 'stale' : 'not-waiting';
   const now = services.clock.now();
+  const open = openFor(head, revision, now);
+  if (open !== 'open' || !head) return open === 'stale' ? 'stale' : 'not-waiting';
   const outcome = await services.store.transact(
     [
       {
@@ -114,7 +121,7 @@ export async function approve(
         ],
       },
       { kind: 'delete', table: 'state', key: keys.approval(task) },
-      audit,
+      audit(head.revision),
     ],
     services.random.uuid(),
   );
@@ -132,16 +139,21 @@ export async function reject(
   services: StateServices,
   task: string,
   revision: number | undefined,
-  audit: Action,
+  audit: AuditOf,
 ): Promise<Decided> {
   for (;;) {
     const head = await readHead(services, task);
-    const open = openFor(head, revision);
+    const open = openFor(head, revision, services.clock.now());
     if (open !== 'open' || !head) return open === 'stale' ? 'stale' : 'not-waiting';
     const committed = await commit(
       services,
       head,
-      { state: 'TASK_STATE_REJECTED', run: 'ended', reason: 'APPROVAL_REJECTED', with: [audit] },
+      {
+        state: 'TASK_STATE_REJECTED',
+        run: 'ended',
+        reason: 'APPROVAL_REJECTED',
+        with: [audit(head.revision)],
+      },
       [{ attribute: 'approval', is: '=', value: 'awaited' }],
     );
     // A ceiling that was lowered meanwhile is no decision: it is looked at anew.
@@ -152,8 +164,17 @@ export async function reject(
   }
 }
 
+/** Its limit holds from its moment on, also before the sweeper has come to end the task. */
+function isAwaited(head: Pick<Head, 'approval' | 'deadline'>, now: number): boolean {
+  return head.approval === 'awaited' && now < (head.deadline ?? Number.POSITIVE_INFINITY);
+}
+
 /** Pure: whether this draft can be decided on. */
-function openFor(head: Head | undefined, revision: number | undefined): 'open' | 'stale' | 'not-waiting' {
-  if (head?.approval !== 'awaited') return 'not-waiting';
+function openFor(
+  head: Head | undefined,
+  revision: number | undefined,
+  now: number,
+): 'open' | 'stale' | 'not-waiting' {
+  if (!head || !isAwaited(head, now)) return 'not-waiting';
   return revision === undefined || revision === head.revision ? 'open' : 'stale';
 }

@@ -146,7 +146,7 @@ export function privacyMadeUp(
   const decide: AdminParts['approvals']['approve'] = async (task, revision, audit) => {
     if (task !== 'waits') return 'not-waiting';
     if (revision !== undefined && revision !== 2) return 'stale';
-    await store.transact([audit], 'token');
+    await store.transact([audit(2)], 'token');
     return 'decided';
   };
   const next = { shard: 1, after: { pk: 'T#t2', sk: 'H', ds: 'due#1', da: '1' } };

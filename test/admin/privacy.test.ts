@@ -198,12 +198,14 @@ describe('a purge on demand', () => {
     expect(gateway.audits()).toHaveLength(before);
     expect(await gateway.run('task.purge', { id: 'known' })).toMatchObject({ purged: 1 });
     expect(gateway.audits().at(-1)).toMatchObject({ operation: 'task.purge', id: 'known' });
+    await gateway.run('client.add', { name: 'Acme', id: 'acme1' });
     await gateway.run('task.purge', { client: 'acme1', olderThanDays: 7 });
     expect(gateway.audits().at(-1)).toMatchObject({ id: '*', client: 'acme1', olderThanDays: 7 });
   });
 
   it('goes on with the cursor that it answered', async () => {
     const gateway = await published();
+    await gateway.run('client.add', { name: 'Acme', id: 'acme1' });
     const first = await gateway.run('task.purge', { client: 'acme1' });
     const second = await gateway.run('task.purge', { client: 'acme1', cursor: first['next'] });
     expect([first['purged'], second['purged'], second['next']]).toEqual([2, 1, undefined]);
@@ -212,8 +214,11 @@ describe('a purge on demand', () => {
   it.each([
     [{}, 'INVALID'],
     [{ olderThanDays: -1 }, 'INVALID'],
+    [{ olderThanDays: 0 }, 'INVALID'],
     [{ olderThanDays: 1.5 }, 'INVALID'],
     [{ id: 'unknown' }, 'NOT_FOUND'],
+    // A slip of the pen would look like a client of whom nothing is left.
+    [{ client: 'nobody' }, 'NOT_FOUND'],
     [{ client: 'acme1', cursor: { shard: 'x' } }, 'INVALID'],
   ])('%o is refused', async (input, code) => {
     const gateway = await published();

@@ -15,11 +15,11 @@ const start = (text = MARK) => {
   return startKeeping({ adapters: { only }, profile: { approval: 'result', approvalSeconds: 3 * 86_400 } });
 };
 
-const audit = (keeping: Keeping, id: string) =>
+const audit = (keeping: Keeping, id: string) => (revision: number) =>
   auditEntry(
     keeping.gateway.services,
     { actor: 'a-person', operation: 'approval.test' },
-    { kind: 'task', id },
+    { kind: 'task', id, revision },
   );
 
 const decide = {
@@ -150,6 +150,19 @@ describe('a result that a person has to approve', () => {
     }
     expect(await listApprovals(keeping.gateway.services)).toEqual([]);
     expect(await keeping.found(MARK)).toEqual([]);
+  });
+
+  test('cannot be decided on from its limit on, also where no sweep has come to it yet', async () => {
+    await using keeping = await start();
+    const id = await waiting(keeping);
+    const revision = (await readHead(keeping.gateway.services, id))!.revision;
+    keeping.clock.advance(3 * DAY);
+    expect(await listApprovals(keeping.gateway.services)).toEqual([]);
+    expect(await showApproval(keeping.gateway.services, id)).toBeUndefined();
+    for (const verb of ['approve', 'reject'] as const) {
+      expect(await decide[verb](keeping, id, revision)).toBe('not-waiting');
+    }
+    expect(await audited(keeping)).toEqual([]);
   });
 
   test('ends FAILED APPROVAL_EXPIRED after the limit of its profile', async () => {

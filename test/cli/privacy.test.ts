@@ -81,13 +81,15 @@ describe('a change that lowers a level', () => {
 describe('a purge', () => {
   it('counts first, and without --yes and a person to ask it purges nothing', async () => {
     await using endpoint = await startAdminEndpoint();
+    await endpoint.run(words('client add Acme --id acme1'));
     const { code, out } = await endpoint.run([...words('task purge --client acme1'), '--json']);
     expect(code).toBe(1);
     expect(JSON.parse(out).error).toEqual({
       code: 'NOT_CONFIRMED',
       message: '3 of 5 tasks would be purged for good; repeat with --yes',
     });
-    expect(operations(endpoint).every(({ arguments: { dryRun } }) => dryRun)).toBe(true);
+    const purges = operations(endpoint).filter(({ operation }) => operation === 'task.purge');
+    expect(purges.every(({ arguments: { dryRun } }) => dryRun)).toBe(true);
   });
 
   it('asks a person, with the counts', async () => {
@@ -103,6 +105,7 @@ describe('a purge', () => {
 
   it('with --yes goes on from part to part', async () => {
     await using endpoint = await startAdminEndpoint();
+    await json(endpoint, 'client add Acme --id acme1');
     const { value } = await json(endpoint, 'task purge --client acme1 --older-than 7 --yes');
     expect(value).toEqual({ looked: 5, purged: 3, dryRun: false });
     const last = operations(endpoint).at(-1);
@@ -121,8 +124,28 @@ describe('a purge', () => {
       purged: 1,
       dryRun: true,
     });
-    const { code, out } = await endpoint.run([...words('task purge'), '--json']);
-    expect([code, JSON.parse(out).error.code]).toEqual([1, 'INVALID']);
+  });
+
+  it.each([
+    ['nothing', []],
+    ['no age', ['--older-than', '']],
+    ['a blank age', ['--older-than', ' ']],
+    ['no days', ['--older-than', '0']],
+    ['a hexadecimal age', ['--older-than', '0x10']],
+    ['an age with an exponent', ['--older-than', '1e1']],
+    ['words', ['--older-than', 'abc']],
+    ['a part of a day', ['--older-than', '1.5']],
+  ])('of %s is nothing that was asked for, whatever a script left empty', async (_, args) => {
+    await using endpoint = await startAdminEndpoint();
+    const { code, out } = await endpoint.run([...words('task purge'), ...args, '--yes', '--json']);
+    expect([code, JSON.parse(out).error.code]).toEqual([1, 'USAGE']);
+    expect(operations(endpoint)).toEqual([]);
+  });
+
+  it('says on a dry run that it was none', async () => {
+    await using endpoint = await startAdminEndpoint();
+    const { out } = await endpoint.run(words('task purge known --dry-run'));
+    expect(out).toMatch(/would be purged\W+1/);
   });
 });
 
@@ -143,15 +166,27 @@ describe('approvals', () => {
     expect([bare.code, bare.err]).toEqual([1, expect.stringMatching(/--reason/)]);
   });
 
-  it('show a draft as text, with nothing in it that moves the cursor', async () => {
+  it('show a draft with all that is released, and nothing in it that moves the cursor or looks like ours', async () => {
     const approvals: AdminParts['approvals'] = {
       list: async () => [],
       show: async (task) => ({
         task,
         revision: 2,
         artifacts: [
-          { name: 'answer', parts: [{ text: 'all \u001b[31mred' }, { data: { a: 1 } }] },
-          { parts: [{ raw: 'AA==', filename: 'a.png', mediaType: 'image/png' }] },
+          {
+            artifactId: 'a1',
+            name: 'ok\nmessage\nall fine',
+            description: 'described',
+            metadata: { note: 'noted' },
+            parts: [{ text: 'all \u001b[31mred\nmessage' }, { data: { a: '\u202e' }, metadata: { b: 2 } }],
+          },
+          {
+            parts: [
+              { raw: 'AP8=', filename: 'a.png', mediaType: 'image/png' },
+              { raw: Buffer.from('in a file').toString('base64'), mediaType: 'text/plain' },
+              { url: 'https://elsewhere.example/x', mediaType: 'text/html' },
+            ],
+          },
         ],
         message: { parts: [{ text: 'done' }] },
       }),
@@ -160,9 +195,49 @@ describe('approvals', () => {
     };
     await using endpoint = await startAdminEndpoint({ approvals });
     const { out } = await endpoint.run(words('approval show t1'));
-    expect(out).toContain(
-      'artifact 1 (answer)\nall  [31mred\n{\n  "a": 1\n}\nartifact 2\n[file a.png, image/png]\nmessage\ndone\n',
-    );
+    // Everything that would be released is there, and only what is ours begins a line.
+    expect(out.slice(out.indexOf('artifact 1')).split('\n')).toEqual([
+      'artifact 1',
+      '  name',
+      '  | ok',
+      '  | message',
+      '  | all fine',
+      '  description',
+      '  | described',
+      '  metadata',
+      '  | {',
+      '  |   "note": "noted"',
+      '  | }',
+      '  text',
+      '  | all \\u{1b}[31mred',
+      '  | message',
+      '  data',
+      '  | {',
+      '  |   "a": "\\u{202e}"',
+      '  | }',
+      '  metadata',
+      '  | {',
+      '  |   "b": 2',
+      '  | }',
+      'artifact 2',
+      '  file of 2 bytes, no text; --json prints them (base64)',
+      '  filename',
+      '  | a.png',
+      '  mediaType',
+      '  | image/png',
+      '  file of 9 bytes',
+      '  | in a file',
+      '  mediaType',
+      '  | text/plain',
+      '  file at',
+      '  | https://elsewhere.example/x',
+      '  mediaType',
+      '  | text/html',
+      'message',
+      '  text',
+      '  | done',
+      '',
+    ]);
   });
 });
 
