@@ -16,8 +16,8 @@ const ECHO_MS = 4_500;
 const NO_WORDS: readonly Part[] = [{ text: 'The agent that works on this task needs an answer.' }];
 
 /**
- * A remote that waits for input or authorisation: what it asks is kept as working state and shown to our client when it is
- * its turn (design §8). Of several that ask, the oldest is shown, and gets the client's reply.
+ * A remote that waits for input or authorisation: what it asks is kept as working state, to be shown to our client when it
+ * is its turn (design §8).
  */
 export async function noteQuestion(
   services: ReconcilerServices,
@@ -57,7 +57,6 @@ export async function noteQuestion(
     ],
     services.random.uuid(),
   );
-  await showQuestion(services, dependency.task);
 }
 
 /**
@@ -76,7 +75,7 @@ function nameOfQuestion({ state, timestamp, message }: PeerTaskStatus): string {
   return createHash('sha256').update(named).digest('base64url');
 }
 
-/** Shows the oldest question, unless one is shown already. */
+/** Of several that ask, shows the oldest, which gets the client's reply, unless one is shown already. Harmless to repeat. */
 export async function showQuestion(services: ReconcilerServices, task: string): Promise<void> {
   const head = await readHead(services, task);
   if (head?.run !== 'suspended' || head.waiting === 0 || head.state !== 'TASK_STATE_WORKING') return;

@@ -5,7 +5,7 @@ import { nameOf } from '../runs/recover.ts';
 import type { Head } from '../tasks/formats.ts';
 import { originalOf, readWorking, workingName } from '../tasks/working.ts';
 import { retryMs, update } from './advance.ts';
-import { isEcho, noteQuestion } from './ask.ts';
+import { isEcho, noteQuestion, showQuestion } from './ask.ts';
 import type { Dependency, DependencyOutcome } from './formats.ts';
 import {
   callbackOf,
@@ -178,6 +178,8 @@ async function apply(
       const asks = state === 'TASK_STATE_AUTH_REQUIRED' ? 'auth' : 'input';
       await noteQuestion(services, dependency, asks, task.status);
     }
+    // Whoever noted it, or passed on the reply to the one before it, may have died before it was shown.
+    await showQuestion(services, dependency.task);
   } else if (dependency.askedAt !== undefined) {
     // It goes on by itself: its question is none any more.
     await update(services, dependency, { remove: ['askedAt', 'asks'] });
