@@ -1,3 +1,3 @@
 import { delegateThroughDeath } from './harness/delegation-suite.ts';
 
-delegateThroughDeath({ question: 'changes of clients too', questions: 'changes of clients too' });
+delegateThroughDeath({ question: 'changes of clients too' });

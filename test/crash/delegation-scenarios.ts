@@ -58,6 +58,12 @@ async function sending(_: World, alice: RemoteClient): Promise<void> {
   await alice.until(id, ENDS, LOOK_MS);
 }
 
+/** A little after a step was handed on. */
+async function suspended({ ledger }: World, alice: RemoteClient): Promise<void> {
+  do await alice.sleep(1_000);
+  while (!ledger.isWritten('delegation'));
+}
+
 /** A whole task is handed on to one agent. */
 const far = (name: string, agent: AgentScript, handed: Handed = DONE, play = sending): Scenario =>
   handing(name, { agents: { far: agent } }, handed, play);
@@ -150,7 +156,7 @@ const asks: Partial<AgentScript> = {
 };
 
 async function answering(alice: RemoteClient, id: string, text: string): Promise<void> {
-  await alice.until(id, ['INPUT_REQUIRED', ...ENDS], 15_000);
+  await alice.until(id, ['INPUT_REQUIRED', ...ENDS], 30_000);
   await alice.send(alice.message(text, { taskId: id }), immediately);
 }
 
@@ -267,7 +273,7 @@ const gone = {
     FAILED,
     async (world, alice) => {
       const { id } = await alice.send(alice.message('this'), immediately);
-      await alice.sleep(1_000);
+      await suspended(world, alice);
       await registerAgents(world.gateway.services, world.options.agents ?? {}, { disabled: true });
       await alice.until(id, ENDS, LOOK_MS);
     },
@@ -278,7 +284,7 @@ const gone = {
     FAILED,
     async (world, alice) => {
       const { id } = await alice.send(alice.message('this'), immediately);
-      await alice.sleep(1_000);
+      await suspended(world, alice);
       const credential = { sealed: new Uint8Array(64), salt: new Uint8Array(32), epoch: '2026-01' };
       await registerAgents(world.gateway.services, world.options.agents ?? {}, { credential });
       await alice.until(id, ENDS, LOOK_MS);

@@ -1,3 +1,3 @@
 import { delegateThroughDeath } from './harness/delegation-suite.ts';
 
-delegateThroughDeath({ pair: 'changes', pairPolled: 'changes', turns: 'changes', spoken: 'changes' });
+delegateThroughDeath({ turns: 'changes', spoken: 'changes' });
