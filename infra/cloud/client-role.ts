@@ -2,6 +2,7 @@ import { Duration } from 'aws-cdk-lib';
 import { Construct } from 'constructs';
 import {
   AGENT_READ,
+  allowEnding,
   dataKeyItems,
   GET,
   LEVELS_READ,
@@ -90,6 +91,8 @@ export class ClientRole extends Construct {
     // A question of the remote agent is kept beside a run that still waits; an acknowledged credential goes.
     tables.allow(this.reconciler, 'state', [...TASK_WRITE, 'ConditionCheckItem']);
     tables.allow(this.reconciler, 'state', ['DeleteItem'], { partitions: WORKING });
+    // A run of which nothing may be kept any more ends before anything of it is sent.
+    allowEnding(tables, this.reconciler);
     tables.allow(this.reconciler, 'view', PROJECT);
     tables.allow(this.reconciler, 'outbox', ['PutItem']);
     tables.allow(this.reconciler, 'registry', GET, {

@@ -1,3 +1,5 @@
+import { applyCeiling } from '../ceilings/apply.ts';
+import { isRetainable } from '../registry/index.ts';
 import { nameOf } from '../runs/recover.ts';
 import { keys } from '../storage/keys.ts';
 import type { Action, Changes, Condition } from '../storage/port.ts';
@@ -64,6 +66,13 @@ async function hasWork(services: ReconcilerServices, dependency: Dependency, now
 async function step(services: ReconcilerServices, dependency: Dependency): Promise<number | undefined> {
   const head = await readHead(services, dependency.task);
   if (!head || head.run === 'ended' || !head.working) {
+    await cancelRemote(services, dependency);
+    await abandon(services, dependency);
+    return undefined;
+  }
+  // Nothing more of it goes out, and nothing more is taken: the run ends here, not when the tightening's job has come (P9).
+  if (!isRetainable(await services.privacy.levelOf(head))) {
+    if ((await applyCeiling(services, head)) !== 'ended') return services.clock.now() + 1_000;
     await cancelRemote(services, dependency);
     await abandon(services, dependency);
     return undefined;

@@ -153,7 +153,7 @@ describe('the role of each function', () => {
       reconciler: {
         get: 'state view delegation registry',
         put: 'state view outbox delegation',
-        update: 'state delegation',
+        update: 'state outbox delegation',
         delete: 'state',
         scan: '',
       },
@@ -175,7 +175,7 @@ describe('the role of each function', () => {
       functionNames.filter((name) => [...purging, ...names].includes(name));
     expect(deletes(keys.head('1').pk)).toEqual(also());
     // Nobody waits for a person any more.
-    expect(deletes(keys.approval('1').pk)).toEqual(also('rpc', 'executor'));
+    expect(deletes(keys.approval('1').pk)).toEqual(also('rpc', 'executor', 'reconciler'));
     // A copy that was replaced by a redacted one.
     expect(deletes(keys.message('1', 1, 'a', 0).pk)).toEqual(also('executor'));
     expect(deletes(keys.result('1', 'r', 'a', 0).pk)).toEqual(also('executor'));
