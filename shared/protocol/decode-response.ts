@@ -7,7 +7,7 @@ import { METHODS, type Method } from './methods.ts';
 import { type Decoded, safeName } from './notices.ts';
 import type { PeerResults, PeerStreamEvent } from './peer-types.ts';
 import { err } from './result.ts';
-import { firstUnknownName, schemaOf } from './schemas.ts';
+import { firstUnknownName, NO_KNOWN_PART, schemaOf } from './schemas.ts';
 import { settle } from './settle.ts';
 import { violationsOf } from './violations.ts';
 
@@ -20,9 +20,10 @@ export interface InvalidResponse {
 /**
  * Reads the `result` of a peer's response (client role; design §8 "Parsing is forward-compatible"). Unknown fields
  * are ignored; an unknown state reads as `TASK_STATE_UNKNOWN`; an unknown member of a union is `{kind: 'unknown'}`;
- * parts of unknown kinds are left out and told in `notices`; defaults that the peer left out are filled in. Refused:
- * a message with no part left, a part with no content or with two, and the lack of what we cannot work without (a
- * task's id and status, an artifact's id, a card's name, capabilities and interfaces). Never throws.
+ * parts of unknown kinds are left out and told in `notices`, and so are messages of a task that are left without parts;
+ * defaults that the peer left out are filled in. Refused: an answered message with no part left, a part with no content or
+ * with two, a task or context id that we could not keep, and the lack of what we cannot work without (a task's id and
+ * status, an artifact's id, a card's name, capabilities and interfaces). Never throws.
  */
 export function decodeResponse<M extends Method>(
   method: M,
@@ -65,6 +66,8 @@ function decodeUnion(name: MessageName, result: unknown): Decoded<unknown, Inval
   }
   const decoded = decodeMessage(name, result);
   if (!decoded.ok) return decoded;
+  const { message } = decoded.value as { readonly message?: { readonly parts: readonly unknown[] } };
+  if (message?.parts.length === 0) return invalid(NO_KNOWN_PART, 'message.parts');
   const [kind] = Object.keys(decoded.value as object);
   return { ...decoded, value: { kind, ...(decoded.value as object) } };
 }
@@ -80,6 +83,6 @@ function decodeMessage(name: MessageName, result: unknown): Decoded<unknown, Inv
   return { ok: true, value: parsed.data, notices: settle(name, parsed.data) };
 }
 
-function invalid(description: string) {
-  return err<InvalidResponse>({ kind: 'invalid-response', violations: [{ field: 'result', description }] });
+function invalid(description: string, field = 'result') {
+  return err<InvalidResponse>({ kind: 'invalid-response', violations: [{ field, description }] });
 }

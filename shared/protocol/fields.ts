@@ -33,6 +33,8 @@ export interface Field {
   readonly id?: true;
   /** We cannot work without it, so it must be there in a peer's answer too. */
   readonly needed?: true;
+  /** An id that is stored and sent again, so that a peer's is held to the bounds of ours. */
+  readonly kept?: true;
   /** REQUIRED means present here, not filled: may be `""`. */
   readonly mayBeEmpty?: true;
   /** A list that may not be empty: in requests only, or in a peer's answers too. */
@@ -50,6 +52,7 @@ export interface Field {
 
 const string = { type: 'string' } as const;
 const id = { type: 'string', id: true } as const;
+const kept = { ...id, kept: true } as const;
 const bool = { type: 'bool' } as const;
 const struct = { type: 'struct' } as const;
 const strings = { type: 'string', repeated: true } as const;
@@ -87,8 +90,8 @@ export const FIELDS: {
     returnImmediately: bool,
   },
   Task: {
-    id: needed(id),
-    contextId: id,
+    id: needed(kept),
+    contextId: kept,
     status: needed({ type: 'TaskStatus' }),
     artifacts: { type: 'Artifact', repeated: true },
     history: { type: 'Message', repeated: true },

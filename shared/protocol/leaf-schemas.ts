@@ -56,7 +56,7 @@ function stringSchema(field: Field, mode: Mode): z.ZodType {
   const filled =
     mode === 'request' ? (field.required && !field.mayBeEmpty) || field.id || field.noBlanks : field.needed;
   const schema = filled ? string.refine((text) => text.trim() !== '', 'must not be blank') : string;
-  if (mode === 'response') return schema;
+  if (mode === 'response' && !field.kept) return schema;
   // Half of a surrogate pair is JSON, but no UTF-8, which is what the proto's strings are.
   const wellFormed = schema.refine((text) => text.isWellFormed(), 'must be well-formed Unicode');
   if (!field.id) return wellFormed;

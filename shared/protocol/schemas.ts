@@ -52,16 +52,22 @@ function buildField(field: Field, mode: Mode): z.ZodType {
   if (!field.repeated) return value;
   const list = z.array(value, orRequired('must be a list'));
   const isFilled = field.filled === 'always' || (field.filled === 'request' && mode === 'request');
-  return isFilled ? list.check(refuseEmpty) : list;
+  return isFilled ? list.check(mode === 'request' ? refuseEmpty : refuseNone) : list;
 }
 
-function refuseEmpty({ value, issues }: z.core.ParsePayload<unknown[]>): void {
-  if (value.length === 0) {
-    issues.push({ code: 'custom', message: 'must not be empty', input: value });
-  } else if (value.every(isUnreadPart)) {
-    issues.push({ code: 'custom', message: 'has no part of a known kind', input: value });
-  }
+function refuseEmpty(payload: z.core.ParsePayload<unknown[]>): void {
+  refuseNone(payload);
+  const { value, issues } = payload;
+  if (value.length > 0 && value.every(isUnreadPart))
+    issues.push({ code: 'custom', message: NO_KNOWN_PART, input: value });
 }
+
+/** Whether a message of a peer's may do without a part of a known kind depends on where it stands: see `settle`. */
+function refuseNone({ value, issues }: z.core.ParsePayload<unknown[]>): void {
+  if (value.length === 0) issues.push({ code: 'custom', message: 'must not be empty', input: value });
+}
+
+export const NO_KNOWN_PART = 'has no part of a known kind';
 
 export function isUnreadPart(part: unknown): boolean {
   return isStruct(part) && part[UNREAD_PART] !== undefined;

@@ -8,8 +8,8 @@ type Fields = Record<string, unknown>;
 
 /**
  * Takes every `Unread` out of a freshly decoded message, in place, and says what it was: parts of unknown kinds and
- * unreadable timestamps go, an unknown state becomes `TASK_STATE_UNKNOWN` (never completed), an unknown role is
- * that of an agent.
+ * unreadable timestamps go, and with them messages of a task that are left without parts; an unknown state becomes
+ * `TASK_STATE_UNKNOWN` (never completed), an unknown role is that of an agent.
  */
 export function settle(name: MessageName, message: unknown): Notice[] {
   const notices: Notice[] = [];
@@ -35,6 +35,14 @@ function settleMessage(name: MessageName, message: Fields, path: PropertyKey[], 
       if (type === 'Part') message[json] = (value as unknown[]).filter((part) => !isUnreadPart(part));
     }
   }
+  if (name === 'TaskStatus' && saysNothing(message['message'])) delete message['message'];
+  if (name === 'Task' && message['history'])
+    message['history'] = (message['history'] as Fields[]).filter((one) => !saysNothing(one));
+}
+
+/** A message of a task's without any part left is no message; the task stands. */
+function saysNothing(message: unknown): boolean {
+  return message !== undefined && (message as { parts: unknown[] }).parts.length === 0;
 }
 
 function membersOf(value: unknown, isMany: boolean): [PropertyKey | undefined, unknown][] {

@@ -118,6 +118,30 @@ describe('reading a peer’s answer', () => {
     });
   });
 
+  test('takes a message of a task without any part of a known kind for none, says so, and reads the task', () => {
+    const unread = { messageId: 'm', role: 'ROLE_AGENT', parts: [{ hologram: {} }] };
+    const history = [unread, { ...unread, parts: [{ text: 'x' }] }];
+    const task = { ...TASK, status: { ...TASK.status, message: unread }, history };
+    const decoded = decodeResponse('GetTask', task);
+    expect(decoded.ok && decoded.value.status).toEqual(TASK.status);
+    expect(decoded).toMatchObject({
+      ok: true,
+      value: { history: [{ parts: [{ text: 'x' }] }] },
+      notices: [{ path: 'status.message.parts[0]' }, { path: 'history[0].parts[0]' }],
+    });
+  });
+
+  test.each([
+    ['id', 'x'.repeat(257)],
+    ['id', '\ud800'],
+    ['contextId', 'x'.repeat(257)],
+  ])('refuses a task whose %s could not be kept', (field, value) => {
+    expect(decodeResponse('SendMessage', { task: { ...TASK, [field]: value } })).toMatchObject({
+      ok: false,
+      error: { violations: [{ field: `task.${field}` }] },
+    });
+  });
+
   test('refuses a list that is longer than any use, without looking at its elements', () => {
     const history = Array.from({ length: 10_001 }, () => ({}));
     expect(decodeResponse('GetTask', { ...TASK, history })).toMatchObject({
