@@ -5,6 +5,8 @@ import { countTouched, type Touched } from './apply.ts';
 import { readCeilingJob } from './job.ts';
 import { createPrivacy } from './privacy.ts';
 
+const LOOKED_AT = 'every task was looked at; it looks again, for what functions made that knew the older level';
+
 /** A tightening's job as an administrator sees it: counts and times, ISO, UTC. Undefined: there never was one. */
 export async function showCeilingJob(
   services: Pick<TaskServices, 'store' | 'clock'>,
@@ -16,6 +18,7 @@ export async function showCeilingJob(
   const state = job.doneAt !== undefined ? 'done' : waits ? 'waiting' : 'running';
   return {
     ...{ state, pass, total, looked, lowered, redacted, ended, purged, failed },
+    ...(state === 'waiting' && pass > 1 ? { note: LOOKED_AT } : {}),
     startedAt: iso(job.startedAt),
     ...(state === 'waiting' ? { waitsUntil: iso(job.from) } : {}),
     ...(job.doneAt === undefined ? {} : { doneAt: iso(job.doneAt) }),
