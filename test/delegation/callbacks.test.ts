@@ -327,4 +327,24 @@ describe('callbacks twice, late, out of order and at once (D11)', () => {
   });
 });
 
+describe('a callback that crosses the end of its dependency', () => {
+  it('is answered with success and changes nothing', async () => {
+    const { id, address } = await sent();
+    const open = await delegation.registration(id);
+    state = 'TASK_STATE_COMPLETED';
+    delegation.ahead = 60_000;
+    await delegation.look(id);
+    woken(delegation.gateway);
+    const before = await dumpTables(rig);
+    // What it read was still open; the write comes after the end.
+    const late = { ...rig.store, get: async () => open } as Store;
+    const { log, metrics, inboxQueue } = delegation.services;
+    const handler = createHandler(VARIABLES, { store: late, log, metrics, inboxQueue });
+    const event = { pathParameters: { registration: address.registration }, headers: bearer(address) };
+    expect((await handler(event, {} as never)).statusCode).toBe(200);
+    expect(await dumpTables(rig)).toEqual(before);
+    expect(woken(delegation.gateway)).toEqual([]);
+  });
+});
+
 const expectedArtifacts = { artifacts: [{ parts: [{ text: 'of the agent' }] }] };
