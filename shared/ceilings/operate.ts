@@ -5,7 +5,8 @@ import { countTouched, type Touched } from './apply.ts';
 import { readCeilingJob } from './job.ts';
 import { createPrivacy } from './privacy.ts';
 
-const LOOKED_AT = 'every task was looked at; it looks again, for what functions made that knew the older level';
+const LOOKED_AT =
+  'every task was looked at; it looks again, for what functions made that knew the older level';
 
 /** A tightening's job as an administrator sees it: counts and times, ISO, UTC. Undefined: there never was one. */
 export async function showCeilingJob(

@@ -44,10 +44,8 @@ export function createPrivacy(
         registry.profile(head.profile),
         ...[...new Set(head.tried)].map((id) => registry.provider(id)),
       ]);
-      const now = providers.reduce<AnswerLevel>(
-        (level, provider) => (provider?.answerLevel ? tighter(level, provider.answerLevel) : level),
-        tighter(head.ceiling, resolveLevel(settings.answerLevel, profile?.answerLevel)),
-      );
+      const own = providers.map((provider) => provider?.answerLevel);
+      const now = tighter(head.ceiling, resolveLevel(settings.answerLevel, profile?.answerLevel, ...own));
       return underFloors(now, floors, head, CACHE_MS);
     },
     async redact(profile, content) {

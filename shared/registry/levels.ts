@@ -10,15 +10,19 @@ export const answerLevels = [
 
 /**
  * The level that holds for a run (design §7, P9): the global setting, except that a global `metadata` (its default)
- * keeps a full answer, tightened by what profile and provider say. A level never loosens another.
+ * keeps a full answer, tightened by what the profile says and each provider that was tried. A level never loosens
+ * another. Pure, and the only place that decides.
  */
 export function resolveLevel(
   global: AnswerLevel,
   profile?: AnswerLevel,
-  provider?: AnswerLevel,
+  ...providers: readonly (AnswerLevel | undefined)[]
 ): AnswerLevel {
   const base = global === 'metadata' ? 'full' : global;
-  return [profile, provider].reduce<AnswerLevel>((level, own) => (own ? tighter(level, own) : level), base);
+  return [profile, ...providers].reduce<AnswerLevel>(
+    (level, own) => (own ? tighter(level, own) : level),
+    base,
+  );
 }
 
 /** The level of the two that keeps less: what a head's ceiling becomes when a further provider is tried. */

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type AnswerLevel, isRetainable, resolveLevel, tighter } from '../../shared/registry/index.ts';
+import { type AnswerLevel, isRetainable, resolveLevel } from '../../shared/registry/index.ts';
 import { message } from '../server/rig.ts';
 import { ask, errorOf } from '../server/scene.ts';
 import {
@@ -15,6 +15,25 @@ import {
 
 const GLOBALS: readonly AnswerLevel[] = ['full', 'redacted', 'metadata', 'none'];
 const OWN: readonly (AnswerLevel | undefined)[] = [undefined, ...GLOBALS];
+
+test('of every setting, profile, provider and fallback, the one that keeps least holds', () => {
+  let combinations = 0;
+  for (const global of GLOBALS) {
+    for (const profile of OWN) {
+      for (const provider of OWN) {
+        for (const fallback of OWN) {
+          combinations++;
+          // Spelled out: whoever says none or metadata, else redacted; the global metadata alone says nothing.
+          const said = [...(global === 'metadata' ? [] : [global]), profile, provider, fallback];
+          const expected = GLOBALS.findLast((level) => said.includes(level)) ?? 'full';
+          const row = `${global} ${profile} ${provider} ${fallback}`;
+          expect(resolveLevel(global, profile, provider, fallback), row).toBe(expected);
+        }
+      }
+    }
+  }
+  expect(combinations).toBe(500);
+});
 
 describe('the level in force, from the request to the stored result', () => {
   let fails = false;
@@ -62,15 +81,20 @@ describe('the level in force, from the request to the stored result', () => {
 
   test('a fallback counts when it is tried, and never loosens', async () => {
     fails = true;
-    for (const accepted of ['full', 'redacted'] as const) {
-      for (const fallback of OWN) {
-        await keeping.inForce({ providers: { first: accepted, second: fallback } });
-        const before = second.requests.length;
-        const level = tighter(accepted, fallback ?? 'full');
-        const expected = isRetainable(level) ? expectedOf(level) : 'RESULT_NOT_RETAINED';
-        expect(await outcome(), `${accepted} ${fallback}`).toEqual(expected);
-        // A provider whose answer could not be kept is not called.
-        expect(second.requests.length - before).toBe(isRetainable(level) ? 1 : 0);
+    // Every way in which a message is accepted.
+    for (const global of ['full', 'redacted', 'metadata'] as const) {
+      for (const profile of [undefined, 'redacted'] as const) {
+        for (const provider of [undefined, 'redacted'] as const) {
+          for (const fallback of OWN) {
+            await keeping.inForce({ global, profile, providers: { first: provider, second: fallback } });
+            const before = second.requests.length;
+            const level = resolveLevel(global, profile, provider, fallback);
+            const expected = isRetainable(level) ? expectedOf(level) : 'RESULT_NOT_RETAINED';
+            expect(await outcome(), `${global} ${profile} ${provider} ${fallback}`).toEqual(expected);
+            // A provider whose answer could not be kept is not called.
+            expect(second.requests.length - before).toBe(isRetainable(level) ? 1 : 0);
+          }
+        }
       }
     }
   }, 60_000);

@@ -2,6 +2,7 @@ import { keepThroughDeath, keepThroughFrost } from './harness/keeping-suite.ts';
 
 keepThroughDeath({
   purgeAgainstReads: 'accepted',
+  purgeOfFinished: 'accepted',
   purgeAgainstRebuild: 'accepted',
   purgeAgainstDelivery: 'accepted',
 });

@@ -217,11 +217,40 @@ async function purged(world: World, alice: RemoteClient, id: string): Promise<vo
 
 const purgeAgainstReads = purging('a task is purged while it runs and is read', async (_world, alice, id) => {
   for (let i = 0; i < 4; i++) {
-    await alice.call('GetTask', { id });
-    await alice.call('ListTasks', { includeArtifacts: true });
+    await readWhole(alice, id);
     await alice.sleep(150);
   }
 });
+
+/** COMPLETED is never told without its artifacts, also not by what was under way when the purge came. */
+async function readWhole(alice: RemoteClient, id: string): Promise<void> {
+  const answers = await Promise.all([
+    alice.call('GetTask', { id }),
+    alice.call('ListTasks', { includeArtifacts: true }),
+  ]);
+  const tasks = answers.flatMap(({ result }) => result?.tasks ?? (result ? [result] : []));
+  for (const { status, artifacts } of tasks) {
+    if (status?.state === 'TASK_STATE_COMPLETED' && !(artifacts?.length > 0))
+      throw new Error('a completed task is shown without its artifacts');
+  }
+}
+
+const purgeOfFinished = scenario(
+  'a finished task is purged while it is read',
+  {
+    world: { providers: { only: talkingTo(MARK) } },
+    keeping: { gone: [MARK], ends: ['purged'] },
+  },
+  async (world) => {
+    const alice = new RemoteClient(world);
+    const { id } = await alice.send(alice.message(`do ${MARK}`));
+    const reading = async () => {
+      for (let i = 0; i < 4; i++) await readWhole(alice, id);
+    };
+    await Promise.all([reading(), purged(world, alice, id), reading()]);
+    return [alice];
+  },
+);
 
 const purgeAgainstRebuild = purging('a task is purged while it is rebuilt', (world, _alice, id) =>
   administer(world, 'task.rebuild', { id }),
@@ -236,6 +265,6 @@ const purgeAgainstDelivery = purging(
 export const keepingScenarios = {
   ...{ fallNone, fallRedacted, adminNone, adminRedacted },
   ...{ approved, approveAgainstCancel, approveAgainstReject, approveAgainstTighten },
-  ...{ purgeAgainstReads, purgeAgainstRebuild, purgeAgainstDelivery },
+  ...{ purgeAgainstReads, purgeOfFinished, purgeAgainstRebuild, purgeAgainstDelivery },
 };
 export type KeepingScenarioName = keyof typeof keepingScenarios;
