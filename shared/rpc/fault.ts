@@ -1,4 +1,5 @@
 import type { A2AFailure } from '../protocol/index.ts';
+import { nameOf } from '../runs/recover.ts';
 import type { StateServices } from '../tasks/services.ts';
 
 /** What passes by itself: the caller may simply try again. */
@@ -11,10 +12,9 @@ const PASSING = new Set(['StoreUnavailable', 'KeyUnavailable', 'SigningUnavailab
 export function faultOf(services: StateServices, error: unknown): A2AFailure {
   const correlationId = services.random.uuid();
   const tag = (error as { tag?: unknown } | null)?.tag;
-  const name = error instanceof Error ? error.name : typeof error;
   services.log.error('a request failed', {
     correlationId,
-    error: typeof tag === 'string' ? tag : name,
+    error: nameOf(error),
     at: framesOf(error),
   });
   services.metrics.count('RequestFault');

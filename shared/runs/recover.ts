@@ -143,7 +143,13 @@ export async function projectQuietly(services: StateServices, task: string): Pro
   }
 }
 
-/** The class of an error for a log line; its text may hold what must not be there (P10). */
+/**
+ * The class of an error for a log line, with its reason where it has a word for one; its text may hold what must not be
+ * there (P10).
+ */
 export function nameOf(error: unknown): string {
-  return error instanceof Error ? error.name : 'unknown';
+  if (!(error instanceof Error)) return 'unknown';
+  const { tag, reason } = error as { readonly tag?: unknown; readonly reason?: unknown };
+  const name = typeof tag === 'string' ? tag : error.name;
+  return typeof reason === 'string' && /^[a-z-]{1,40}$/.test(reason) ? `${name} (${reason})` : name;
 }

@@ -96,7 +96,7 @@ describe('a profile whose level is redacted', () => {
       levels,
     });
     const { services } = keeping.gateway;
-    const redactTexts = () => Promise.reject(new RedactionUnavailable('unavailable'));
+    const redactTexts = () => Promise.reject(new RedactionUnavailable('configuration'));
     (services as { privacy: typeof services.privacy }).privacy = createPrivacy(services.registry, {
       redactTexts,
     });
@@ -104,6 +104,8 @@ describe('a profile whose level is redacted', () => {
     expect(asked.status).toBe(503);
     const { state, view, outbox } = await keeping.dump();
     expect([...state, ...view, ...outbox]).toEqual([]);
+    // What an administrator has to mend is named.
+    expect(JSON.stringify(keeping.gateway.log.lines)).toContain('RedactionUnavailable (configuration)');
   });
 
   test('refuses a message that is too large to be kept beside its original', async () => {
