@@ -47,6 +47,8 @@ export async function send(services: ReconcilerServices, head: Head, dependency:
   const outgoing = await readWorking<'outgoing'>(services, head, workingName.outgoing(dependency.id));
   if (!outgoing) return ended(services, dependency, GONE);
   const push = await callbackOf(services, head, dependency);
+  // What was acknowledged meanwhile would be sent with another body than before.
+  if (push === 'gone' || !isHeld(services, dependency)) return again(services, dependency);
   const answer = await reached.client.sendMessage({
     message: {
       messageId: dependency.messageId,
@@ -82,7 +84,7 @@ export async function registerCallback(
   if (!reached) return ended(services, dependency, GONE);
   const local = await localRegistration(services, head, dependency);
   const push = local && (await callbackOf(services, head, local));
-  if (!push || !local.remoteTask) return reconcile(services, local ?? dependency);
+  if (!push || push === 'gone' || !local.remoteTask) return reconcile(services, local ?? dependency);
   const answer = await reached.client.createPushConfig({ ...push, taskId: local.remoteTask });
   if (answer.kind !== 'ok') noteFailure(services, dependency, answer);
   if (answer.kind !== 'ok' && isPassing(answer)) return retried(services, dependency, answer);
@@ -99,11 +101,12 @@ export async function passReply(services: ReconcilerServices, head: Head, depend
   if (!reached) return ended(services, dependency, GONE);
   const number = dependency.reply!;
   const original = (await originalOf(services, head, number)) ?? (await readMessage(services, head, number));
+  if (!original || !isHeld(services, dependency)) return again(services, dependency);
   const answer = await reached.client.sendMessage({
     message: {
       messageId: `${dependency.messageId}-${number}`,
       role: 'ROLE_USER',
-      parts: [...(original?.message.parts ?? [])],
+      parts: [...original.message.parts],
       taskId: dependency.remoteTask!,
       ...(dependency.remoteContext ? { contextId: dependency.remoteContext } : {}),
     },
@@ -223,8 +226,17 @@ async function sendFailed(
 
 /** Comes back later, each time later than before. */
 async function retried(services: ReconcilerServices, dependency: Dependency, failure: CallFailure): Wake {
+  return Math.max(await again(services, dependency), services.clock.now() + retryAfterOf(failure));
+}
+
+async function again(services: ReconcilerServices, dependency: Dependency): Promise<number> {
   await update(services, dependency, { set: { tries: dependency.tries + 1 } });
-  return services.clock.now() + Math.max(retryMs(dependency.tries), retryAfterOf(failure));
+  return services.clock.now() + retryMs(dependency.tries);
+}
+
+/** Who stood still for longer than its lease leaves the sending to whoever took the dependency meanwhile. */
+function isHeld(services: ReconcilerServices, { lease }: Dependency): boolean {
+  return lease !== undefined && services.clock.now() < lease.until;
 }
 
 async function reconcileFailed(

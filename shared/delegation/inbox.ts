@@ -35,16 +35,19 @@ function forgetCredential({ task, working }: Head, { id }: Dependency): Action[]
   return [{ kind: 'delete', table: 'state', key }];
 }
 
-/** The config that tells a remote where to call back; `undefined`: push is off, or nobody knows our address. */
+/**
+ * The config that tells a remote where to call back; `undefined`: push is off, or nobody knows our address. `gone`: there
+ * was one, and its credential is not there any more: the remote acknowledged it, or the run ended.
+ */
 export async function callbackOf(
   services: ReconcilerServices,
   head: Head,
   dependency: Dependency,
-): Promise<TaskPushNotificationConfig | undefined> {
+): Promise<TaskPushNotificationConfig | 'gone' | undefined> {
   const { registration, push } = dependency;
   if (push === 'off' || !registration || !services.publicUrl) return undefined;
   const kept = await readWorking<'credential'>(services, head, workingName.credential(dependency.id));
-  if (!kept) return undefined;
+  if (!kept) return 'gone';
   return {
     id: registration,
     url: `${services.publicUrl}/callbacks/${registration}`,
