@@ -2,10 +2,4 @@ import { delegateThroughFrost } from './harness/delegation-suite.ts';
 
 const workers = ['reconciler', 'callback', 'executor'];
 
-delegateThroughFrost({
-  embedded: workers,
-  separate: workers,
-  pair: ['reconciler'],
-  question: ['reconciler'],
-  canceledLate: ['reconciler', 'callback'],
-});
+delegateThroughFrost({ embedded: workers, separate: workers, canceledLate: ['reconciler', 'callback'] });

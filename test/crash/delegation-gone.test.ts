@@ -1,9 +1,3 @@
 import { delegateThroughDeath } from './harness/delegation-suite.ts';
 
-delegateThroughDeath({
-  unreachable: 'changes',
-  endless: 'changes',
-  forgotten: 'changes',
-  disabled: 'changes',
-  unopened: 'changes',
-});
+delegateThroughDeath({ unreachable: 'changes', endless: 'changes', unopened: 'changes' });

@@ -252,10 +252,10 @@ const canceling = {
 const gone = {
   unreachable: far(
     'an agent is never there',
-    works('embedded', { waitSeconds: 240, trouble: () => unreachable }),
+    works('embedded', { waitSeconds: 90, trouble: () => unreachable }),
     FAILED,
   ),
-  endless: far('an agent never ends', works('embedded', { waitSeconds: 240, conduct: () => [working] }), {
+  endless: far('an agent never ends', works('embedded', { waitSeconds: 90, conduct: () => [working] }), {
     ...FAILED,
     endsRemote: true,
   }),
@@ -280,7 +280,7 @@ const gone = {
   ),
   unopened: far(
     'the credential of an agent can be opened no more',
-    works('embedded', { waitSeconds: 240, conduct: () => [working] }),
+    works('embedded', { waitSeconds: 90, conduct: () => [working] }),
     FAILED,
     async (world, alice) => {
       const { id } = await alice.send(alice.message('this'), immediately);

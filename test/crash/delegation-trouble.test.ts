@@ -3,7 +3,6 @@ import { delegateThroughDeath } from './harness/delegation-suite.ts';
 delegateThroughDeath({
   outage: 'changes',
   lostAnswers: 'changes',
-  forgetful: 'changes',
   pushless: 'changes',
   pushlessSeparate: 'changes',
 });

@@ -314,8 +314,12 @@ export class World {
     const { IndexName, TableName, ExpressionAttributeValues = {} } = input as Partial<QueryCommandInput>;
     if (command !== 'QueryCommand' || IndexName !== 'due') return false;
     const table = this.#tableOf(String(TableName));
-    if (table !== 'state') return !this.ledger.isWritten(table);
-    const shards = this.ledger.revisions().map(({ revision }) => keys.dueShard(revision.task));
+    if (table !== 'state' && table !== 'delegation') return !this.ledger.isWritten(table);
+    const shards = (
+      table === 'state'
+        ? this.ledger.revisions().map(({ revision }) => revision.task)
+        : this.ledger.puts(table).map(({ item }) => `${item.pk.slice(2)}#${item.sk}`)
+    ).map((name) => keys.dueShard(name));
     return !Object.values(ExpressionAttributeValues).some(({ S }) => S !== undefined && shards.includes(S));
   }
 

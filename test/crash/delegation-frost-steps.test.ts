@@ -1,0 +1,3 @@
+import { delegateThroughFrost } from './harness/delegation-suite.ts';
+
+delegateThroughFrost({ pair: ['reconciler'], question: ['reconciler'] });

@@ -1,0 +1,3 @@
+import { delegateThroughDeath } from './harness/delegation-suite.ts';
+
+delegateThroughDeath({ forgotten: 'changes', disabled: 'changes', forgetful: 'changes' });
