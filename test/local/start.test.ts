@@ -11,7 +11,8 @@ import { portIsOpen } from './ports.ts';
 import { call, message, textOf } from './rpc.ts';
 
 const run = promisify(execFile);
-const entry = join(import.meta.dirname, '../../infra/local/start.mjs');
+const root = join(import.meta.dirname, '../..');
+const entry = join(root, 'infra/local/start.mjs');
 const environment = { ...process.env, AWS_ENDPOINT_URL_DYNAMODB: '', POWERTOOLS_LOG_LEVEL: undefined };
 
 let folder: string;
@@ -37,10 +38,10 @@ interface Started {
   readonly exit: Promise<[number | null, NodeJS.Signals | null]>;
 }
 function start(flags: readonly string[], nodeFlags: readonly string[] = []): Started {
-  const child = spawn(process.execPath, [...nodeFlags, entry, ...flags], {
-    env: environment,
-    detached: true,
-  });
+  return launch(process.execPath, [...nodeFlags, entry, ...flags]);
+}
+function launch(command: string, args: readonly string[]): Started {
+  const child = spawn(command, args, { env: environment, cwd: root, detached: true });
   children.push(child);
   let [output, errors] = ['', ''];
   child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
@@ -69,6 +70,14 @@ describe('npm start', () => {
     expect(started.output()).toBe(`${JSON.stringify(host)}\n`);
     // What the functions log went where it belongs.
     expect(started.errors()).toContain('"service":"sealpost"');
+  });
+
+  it('ends with the npm that started it, which a script has the process id of', async () => {
+    const npm = launch('npm', ['start', '-s', '--', '--port', '0', '--json']);
+    const { url } = await ready(npm);
+    npm.child.kill('SIGTERM');
+    await npm.exit;
+    await vi.waitFor(async () => expect(await portIsOpen(url)).toBe(false), { timeout: 5_000 });
   });
 
   it('prints commands that work when pasted', async () => {
