@@ -1,7 +1,10 @@
-import { findCards, findIbans } from './accounts.ts';
-import { findAddresses, findEmails, findPhones } from './contacts.ts';
-import { fold } from './fold.ts';
+import { findAddresses } from './addresses.ts';
+import { findCards } from './cards.ts';
+import { findEmails } from './emails.ts';
+import { readings } from './fold.ts';
+import { findIbans } from './ibans.ts';
 import { findNamedSecrets } from './pairs.ts';
+import { findPhones } from './phones.ts';
 import type { Redactor } from './redactor.ts';
 import { findSecrets } from './secrets.ts';
 import { markerOf, markersIn, replaceSpans, type Span } from './spans.ts';
@@ -27,19 +30,19 @@ export type FindSpans = (text: string) => Span[];
 export function patternDetector(words: readonly string[]): FindSpans {
   const detectors = [...DETECTORS, wordDetector(words)];
   return (text) => {
-    const { text: folded, unfold } = fold(hideMarkers(text));
-    return detectors.flatMap((detect) => Array.from(detect(folded), unfold));
+    return readings(hideMarkers(text)).flatMap(({ text: read, unfold }) => {
+      // The digits of an id are no number, whatever their check digit says.
+      const numbers = read.replace(UUID, (id) => '\ue001'.repeat(id.length));
+      return [
+        ...detectors.flatMap((detect) => Array.from(detect(read), unfold)),
+        ...NUMBER_DETECTORS.flatMap((detect) => Array.from(detect(numbers), unfold)),
+      ];
+    });
   };
 }
-const DETECTORS = [
-  findEmails,
-  findPhones,
-  findIbans,
-  findCards,
-  findAddresses,
-  findSecrets,
-  findNamedSecrets,
-];
+const DETECTORS = [findEmails, findAddresses, findSecrets, findNamedSecrets];
+const NUMBER_DETECTORS = [findPhones, findIbans, findCards];
+const UUID = /(?<![\w-])[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}(?![\w-])/gi;
 
 /**
  * A text without what `find` finds in it, nor `found` beforehand. What stands beside a marker may become a finding in

@@ -1,9 +1,9 @@
-import { fold } from './fold.ts';
+import { foldText } from './fold.ts';
 import type { Span } from './spans.ts';
 
 /**
- * A detector for a profile's own words and phrases: whole words, in any case, composed or decomposed, any white space
- * between the words of a phrase. In scripts that write without spaces a word is found wherever it stands.
+ * A detector for a profile's own words and phrases: whole words, in any case, composed or decomposed. The words
+ * of a phrase may be parted by any white space, hyphens and underscores, or be joined if neither is short. In scripts that write without spaces a word is found wherever it stands.
  */
 export function wordDetector(words: readonly string[]): (text: string) => Iterable<Span> {
   const all = [...new Set(words.flatMap(spellings))].sort((a, b) => b.length - a.length);
@@ -28,7 +28,7 @@ export function wordDetector(words: readonly string[]): (text: string) => Iterab
 
 /** Case folding of regular expressions keeps lengths, so that `ß` and `SS` need a spelling each. */
 function spellings(word: string): string[] {
-  const plain = fold(word).text.trim();
+  const plain = foldText(word).trim();
   const cases = [plain, plain.toUpperCase(), plain.toLowerCase()].filter(
     (spelling, index) => index === 0 || spelling.length !== plain.length,
   );
@@ -41,8 +41,14 @@ const JOINS_AT_START = new RegExp(`^${JOINED}`, 'v');
 const JOINS_AT_END = new RegExp(`${JOINED}$`, 'v');
 
 function literal(spelling: string): string {
-  return spelling
-    .split(/\s+/)
-    .map((part) => part.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&'))
-    .join('\\s{1,16}');
+  const parts = spelling.split(/(?<=[^\s_-])[\s_-]+(?=[^\s_-])/);
+  const escaped = parts.map((part) => part.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&'));
+  return escaped.reduce((phrase, part, index) => {
+    const joins = [parts[index - 1]!, parts[index]!].every((side) => side.length >= MIN_JOINED);
+    return phrase + (joins ? `${BETWEEN}?` : BETWEEN) + part;
+  });
 }
+
+const BETWEEN = String.raw`(?:[\s_\-]{1,16}|[.+\/])`;
+/** `ProjectFalcon` is a name as well, but `inform` is not `in form`. */
+const MIN_JOINED = 4;

@@ -80,13 +80,13 @@ describe('a message', () => {
   });
 });
 
-it('an artifact is read in name and description too, and keeps its id', async () => {
+it('an artifact is read in name and description too, and keeps an id in which nothing is found', async () => {
   const artifact: Artifact = {
-    artifactId: 'falcon',
+    artifactId: 'report-7',
     name: 'About Falcon',
     description: 'for ann@example.com',
-    extensions: ['https://falcon.example/ext'],
-    metadata: { falcon: 1 },
+    extensions: ['https://plain.example/ext'],
+    metadata: { falcon: 1, 'https://plain.example/ext': 1 },
     parts: [{ text: 'falcon' }],
   };
   expect(await redactArtifacts([artifact], redactor, options)).toEqual([
@@ -94,10 +94,58 @@ it('an artifact is read in name and description too, and keeps its id', async ()
       ...artifact,
       name: 'About [WORD]',
       description: 'for [EMAIL]',
-      metadata: { '[WORD]': 1 },
+      metadata: { '[WORD]': 1, 'https://plain.example/ext': 1 },
       parts: [{ text: '[WORD]' }],
     },
   ]);
+});
+
+describe('what an agent chose as the id of an artifact', () => {
+  const ids = async (...artifactIds: string[]) => {
+    const given = artifactIds.map((artifactId) => ({ artifactId, parts: [{ text: 't' }] }));
+    const once = await redactArtifacts(given, redactor, options);
+    // The same on every path, and when what was redacted is redacted again.
+    expect(await redactArtifacts(given, redactor, options)).toEqual(once);
+    expect(await redactArtifacts(once, redactor, options)).toEqual(once);
+    return once.map(({ artifactId }) => artifactId);
+  };
+
+  it('gives way to one that tells its place where something is found in it', async () => {
+    expect(await ids('jane@example.com', 'b', 'falcon')).toEqual(['artifact-1', 'b', 'artifact-3']);
+  });
+
+  it('never becomes the id of another', async () => {
+    expect(await ids('a@b.io', 'artifact-1', 'c@d.io')).toEqual(['artifact-1-', 'artifact-1', 'artifact-3']);
+  });
+
+  it('stays if the gateway made it, whatever its digits are', async () => {
+    const id = 'd4ec6813-8060-4557-9902-157b3ce0eb98';
+    expect(await ids(id)).toEqual([id]);
+  });
+});
+
+describe('extension URIs', () => {
+  const declared = {
+    extensions: ['https://x.example/?to=ann@example.com', 'https://plain.example/ext'],
+    metadata: { 'https://x.example/?to=ann@example.com': 'hello' },
+  };
+
+  it('of an agent are left out where something is found in them, as names in the metadata too', async () => {
+    const redacted = {
+      extensions: ['https://plain.example/ext'],
+      metadata: { 'https://x.example/?to=[EMAIL]': 'hello' },
+    };
+    const artifact: Artifact = { artifactId: 'a', parts: [{ text: 't' }], ...declared };
+    expect(await redactArtifacts([artifact], redactor, options)).toEqual([{ ...artifact, ...redacted }]);
+    const spoken = message({ role: 'ROLE_AGENT', ...declared });
+    expect(await redactMessage(spoken, redactor, options)).toEqual({ ...spoken, ...redacted });
+    const only = { ...spoken, extensions: declared.extensions.slice(0, 1) };
+    expect(await redactMessage(only, redactor, options)).not.toHaveProperty('extensions');
+  });
+
+  it('of the client stay its own', async () => {
+    expect(await redactMessage(message(declared), redactor, options)).toEqual(message(declared));
+  });
 });
 
 describe('data', () => {
@@ -120,9 +168,70 @@ describe('data', () => {
       { password: null, token: true, maxTokens: 512, shipping: 'x' },
     ],
     [
-      'members below a secret name by their own',
-      { credentials: { user: 'bob', pwd: 'x' } },
-      { credentials: { user: 'bob', pwd: '[SECRET]' } },
+      'all below a secret name',
+      { credentials: { user: 'bob', on: true, deep: [{ n: 7, none: null }] }, password: { value: 'X' } },
+      {
+        credentials: { user: '[SECRET]', on: true, deep: [{ n: '[SECRET]', none: null }] },
+        password: { value: '[SECRET]' },
+      },
+    ],
+    [
+      'a secret by its name, however that is written',
+      {
+        ...{ passwords: ['x'], secrets: { a: 'x' }, apiKeys: 'x', API_KEYS: 'x', 'api-key-value': 'x' },
+        ...{ passwordValue: 'x', password_value: 'x', passwordText: 'x', newPassword2: 'x', passwd: 'x' },
+        ...{ pw: 'x', dbPw: 'x', pin: 'x', cardPin: 1, userPass: 'x', motDePasse: 'x', Passwort: 'x' },
+        ...{ secretString: 'x', connectionString: 'x', privateKeyPem: 'x', verification_codes: 'x', cvv2: 1 },
+      },
+      {
+        ...{ passwords: ['[SECRET]'], secrets: { a: '[SECRET]' }, apiKeys: '[SECRET]', API_KEYS: '[SECRET]' },
+        ...{ 'api-key-value': '[SECRET]', passwordValue: '[SECRET]', password_value: '[SECRET]' },
+        ...{ passwordText: '[SECRET]', newPassword2: '[SECRET]', passwd: '[SECRET]', pw: '[SECRET]' },
+        ...{ dbPw: '[SECRET]', pin: '[SECRET]', cardPin: '[SECRET]', userPass: '[SECRET]' },
+        ...{ motDePasse: '[SECRET]', Passwort: '[SECRET]', secretString: '[SECRET]' },
+        ...{ connectionString: '[SECRET]', privateKeyPem: '[SECRET]', verification_codes: '[SECRET]' },
+        ...{ cvv2: '[SECRET]' },
+      },
+    ],
+    [
+      'a value whose name stands beside it',
+      [
+        { name: 'DB_PASSWORD', value: 'x' },
+        { type: 'phone', number: 612345678 },
+        { name: 'color', value: 'x' },
+      ],
+      [
+        { name: 'DB_PASSWORD', value: '[SECRET]' },
+        { type: 'phone', number: '[PHONE]' },
+        { name: 'color', value: 'x' },
+      ],
+    ],
+    [
+      'tokens, unless they are counted',
+      { accessTokens: ['x'], usage: { inputTokens: 7, tokens: { total: 9 } } },
+      { accessTokens: ['[SECRET]'], usage: { inputTokens: 7, tokens: { total: 9 } } },
+    ],
+    [
+      'what only sounds secret',
+      {
+        ...{ value: 'x', secretary: 'x', tokenCount: 3, tokenType: 'x', passwordPolicy: 'x', compass: 'x' },
+        ...{ spin: 5, bypass: 'x', secretArn: 'x', keys: ['x'], authorName: 'x', text: { value: 'x' } },
+      },
+      {
+        ...{ value: 'x', secretary: 'x', tokenCount: 3, tokenType: 'x', passwordPolicy: 'x', compass: 'x' },
+        ...{ spin: 5, bypass: 'x', secretArn: 'x', keys: ['x'], authorName: 'x', text: { value: 'x' } },
+      },
+    ],
+    [
+      'telephone numbers by names of many words',
+      {
+        ...{ phoneNumbers: [612345678, '555 12 34'], phone_number: '612345678', contact: 491711234567 },
+        ...{ 'work-phone-2': '612345678', phone: { home: '612345678', id: 612345678 }, hotel: 61234567 },
+      },
+      {
+        ...{ phoneNumbers: ['[PHONE]', '[PHONE]'], phone_number: '[PHONE]', contact: '[PHONE]' },
+        ...{ 'work-phone-2': '[PHONE]', phone: { home: '[PHONE]', id: 612345678 }, hotel: 61234567 },
+      },
     ],
     [
       'a telephone number by its name',
@@ -190,10 +299,10 @@ it('calls the redactor once for all that it is given, and not at all for nothing
     spy,
     options,
   );
-  expect(redactTexts.mock.calls).toEqual([[['hello', 'hello', 'n', 't', 'k', 'v'], options]]);
+  expect(redactTexts.mock.calls).toEqual([[['hello', 'hello', 'a', 'n', 't', 'k', 'v'], options]]);
   expect(redacted).toEqual({
     messages: [message({ parts: [{ text: 'HELLO' }] }), message({ parts: [{ text: 'HELLO' }] })],
-    artifacts: [{ artifactId: 'a', name: 'N', parts: [{ text: 'T' }, { data: { K: ['V'] } }] }],
+    artifacts: [{ artifactId: 'artifact-1', name: 'N', parts: [{ text: 'T' }, { data: { K: ['V'] } }] }],
   });
   expect(await redactMessages([], spy, options)).toEqual([]);
   expect(redactTexts).toHaveBeenCalledTimes(1);
