@@ -6,22 +6,23 @@ import type { Action, Changes, Condition } from '../storage/port.ts';
 import type { Head } from '../tasks/formats.ts';
 import { readHead } from '../tasks/read-head.ts';
 import { showQuestion } from './ask.ts';
-import { cancelRemote, passReply, reconcile, registerCallback, send } from './exchange.ts';
+import { CANCELED, lateness } from './endings.ts';
+import { ended, reconcile, registerCallback, send } from './exchange.ts';
 import { type Dependency, dependencyOf } from './formats.ts';
 import { signalsOf } from './inbox.ts';
-import { abandon, resolve } from './resolve.ts';
+import { passReply } from './pass-reply.ts';
+import { abandon } from './resolve.ts';
 import type { InboxMessage, ReconcilerServices } from './services.ts';
+import { tellAgain, tellFirst } from './tell.ts';
 
 /** Longer than any call to a remote; while it holds, no other worker of this dependency begins. */
 const LEASE_MS = 90_000;
 /** Who is at it ends soon as a rule; what it did not see is looked at then. */
 const LOOK_AGAIN_MS = 2_000;
-const UNAVAILABLE = [{ text: 'The agent that was asked could not be reached in time.' }];
-const CANCELED = [{ text: 'What another agent was asked to do was canceled.' }];
 
 /**
  * Moves one dependency on by one step: sends it, registers a callback, passes a reply on, asks for the remote's state, or
- * gives it up (design §8). Every step can be repeated with the same ids and bodies. Returns when to come back, epoch ms;
+ * gives it up, and tells the remote of one that ended here (design §8). Every step can be repeated with the same ids and bodies. Returns when to come back, epoch ms;
  * `undefined`: it waits for something that will wake it, or ended.
  */
 export async function advance(
@@ -30,14 +31,15 @@ export async function advance(
 ): Promise<number | undefined> {
   const item = await services.store.get('delegation', keys.dependency(task, id), { consistent: true });
   const found = item && dependencyOf(item);
-  if (!found || found.state === 'ended') return undefined;
+  if (!found) return undefined;
+  if (found.state === 'ended') return tellAgain(services, found);
   const now = services.clock.now();
   if (found.lease && found.lease.until > now) return Math.min(found.lease.until, now + LOOK_AGAIN_MS);
   if (!(await hasWork(services, found, now))) return undefined;
   const held = await take(services, found, now);
   if (!held) return services.clock.now() + 1_000;
   try {
-    const wakeAt = await step(services, held);
+    const wakeAt = await step(services, held, laterThan(now, found.due));
     await release(services, held, wakeAt);
     return wakeAt;
   } catch (error) {
@@ -63,47 +65,50 @@ async function hasWork(services: ReconcilerServices, dependency: Dependency, now
   return !head || head.run === 'ended';
 }
 
-async function step(services: ReconcilerServices, dependency: Dependency): Promise<number | undefined> {
+/** When it is due anyway: a look before that, because of a signal, is no poll. */
+function laterThan(now: number, due: string | undefined): number | undefined {
+  return due !== undefined && due > keys.dueAt(now) ? Number(due) : undefined;
+}
+
+async function step(
+  services: ReconcilerServices,
+  dependency: Dependency,
+  due: number | undefined,
+): Promise<number | undefined> {
   const head = await readHead(services, dependency.task);
-  if (!head || head.run === 'ended' || !head.working) {
-    await cancelRemote(services, dependency);
-    await abandon(services, dependency);
-    return undefined;
-  }
+  if (!head || head.run === 'ended' || !head.working) return givenUp(services, dependency);
   // Nothing more of it goes out, and nothing more is taken: the run ends here, not when the tightening's job has come (P9).
   if (!isRetainable(await services.privacy.levelOf(head))) {
     if ((await applyCeiling(services, head)) !== 'ended') return services.clock.now() + 1_000;
-    await cancelRemote(services, dependency);
-    await abandon(services, dependency);
-    return undefined;
+    return givenUp(services, dependency);
   }
-  if (services.clock.now() >= dependency.deadline) {
-    await cancelRemote(services, dependency);
-    await resolve(services, dependency, { outcome: 'failed', artifacts: [], message: UNAVAILABLE });
-    return undefined;
-  }
-  if (dependency.canceled) {
-    await cancelRemote(services, dependency);
-    await resolve(services, dependency, { outcome: 'canceled', artifacts: [], message: CANCELED });
-    return undefined;
-  }
-  return stepOfLive(services, head, dependency);
+  if (services.clock.now() >= dependency.deadline) return ended(services, dependency, lateness(dependency));
+  if (dependency.canceled) return ended(services, dependency, CANCELED);
+  return stepOfLive(services, head, dependency, due);
+}
+
+async function givenUp(services: ReconcilerServices, dependency: Dependency): Promise<number | undefined> {
+  const given = await abandon(services, dependency);
+  return given && tellFirst(services, given);
 }
 
 async function stepOfLive(
   services: ReconcilerServices,
   head: Head,
   dependency: Dependency,
+  due: number | undefined,
 ): Promise<number | undefined> {
   if (dependency.state === 'new') return send(services, head, dependency);
   if (dependency.push === 'separate' && !dependency.registered)
     return registerCallback(services, head, dependency);
-  if (dependency.reply !== undefined) {
-    const wakeAt = await passReply(services, head, dependency);
+  const wakeAt =
+    dependency.reply === undefined
+      ? await reconcile(services, dependency, due)
+      : await passReply(services, head, dependency);
+  // What our client is shown follows what is asked, also where whoever changed that died before it was shown.
+  if (dependency.reply !== undefined || head.state !== 'TASK_STATE_WORKING')
     await showQuestion(services, dependency.task);
-    return wakeAt;
-  }
-  return reconcile(services, dependency);
+  return wakeAt;
 }
 
 /** 1 s, 2 s, 4 s … up to five minutes. */

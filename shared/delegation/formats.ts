@@ -37,19 +37,27 @@ export interface Dependency {
   /** Calls that came to nothing, and polls that found nothing new, in a row. */
   readonly tries: number;
   readonly polls: number;
+  /** Sends that the remote answered and that came to nothing by a fault, its own or ours. */
+  readonly faults?: number;
   /** The remote waits for our client since then. */
   readonly askedAt?: number;
   readonly asks?: 'input' | 'auth';
+  /** Our client was shown what it asks. */
+  readonly shown?: boolean;
   /** Digest of what names the question that was shown last; no content. */
   readonly question?: string;
   /** Number of our client's message that is to be passed on. */
   readonly reply?: number;
   /** When a reply was passed on last. */
   readonly repliedAt?: number;
+  /** Replies that the remote did not accept, in a row. */
+  readonly refused?: number;
   /** An administrator wants it ended. */
   readonly canceled?: boolean;
   readonly outcome?: DependencyOutcome;
   readonly endedAt?: number;
+  /** It ended here and not there: how often the remote was told so. It stands until the remote answered. */
+  readonly tell?: number;
   readonly lease?: { readonly token: string; readonly until: number };
   readonly due?: string;
 }
@@ -107,9 +115,13 @@ export function dependencyOf(item: StoredItem): Dependency {
       remoteContext: item['remoteContext'] as string | undefined,
       askedAt: item['askedAt'] as number | undefined,
       asks: item['asks'] as Dependency['asks'],
+      shown: item['shown'] as boolean | undefined,
       question: item['question'] as string | undefined,
       reply: item['reply'] as number | undefined,
       repliedAt: item['repliedAt'] as number | undefined,
+      refused: item['refused'] as number | undefined,
+      faults: item['faults'] as number | undefined,
+      tell: item['tell'] as number | undefined,
       canceled: item['canceled'] as boolean | undefined,
       outcome: item['outcome'] as DependencyOutcome | undefined,
       endedAt: item['endedAt'] as number | undefined,

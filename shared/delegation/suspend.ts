@@ -15,17 +15,12 @@ import {
   type Registration,
   registrationItem,
 } from './formats.ts';
+import { waitsUntil } from './reply.ts';
 
 type Delegated = Extract<ValidResult, { kind: 'delegated' }>;
 
 /** A step that nobody sent is looked at again after this, ms: the queue message for it may have been lost. */
 const SEND_AGAIN_MS = 20_000;
-/**
- * The run waits for so much longer than for the last of its agents, ms: each is given up, its provider is told and makes
- * of it what it can, before the sweeper would end the whole task.
- */
-const GIVE_UP_MS = 10 * 60_000;
-
 /**
  * The suspension of a run that hands steps on (design §8): all dependencies of the turn with their outgoing messages,
  * pending registrations and what the provider left for itself, in the transaction that suspends. Nothing was sent yet;
@@ -42,7 +37,7 @@ export async function suspendForAgents(
   const turn = head.turns + 1;
   const now = services.clock.now();
   const actions: Action[] = [];
-  let deadline = now;
+  const dependencies: Dependency[] = [];
   let registrations = 0;
   let room: number | undefined;
   for (const [i, call] of calls.entries()) {
@@ -53,7 +48,7 @@ export async function suspendForAgents(
     if (push !== agent.push)
       services.log.warn('too many callback addresses are open: a step is polled', { task: head.task });
     const dependency = dependencyFor(services, head, { ...agent, push }, call, dependencyId(turn, i), now);
-    deadline = Math.max(deadline, dependency.deadline + GIVE_UP_MS);
+    dependencies.push(dependency);
     const prepared = await prepare(services, head, working, dependency, call);
     registrations += prepared.registration ? 1 : 0;
     actions.push(...prepared.actions);
@@ -66,7 +61,7 @@ export async function suspendForAgents(
   return {
     state: 'TASK_STATE_WORKING',
     run: 'suspended',
-    deadline,
+    deadline: waitsUntil(dependencies),
     working,
     turn: { number: turn, waiting: calls.length },
     with: actions,

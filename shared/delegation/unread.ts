@@ -1,6 +1,7 @@
 import type { Answered, CallFailure } from '../client/index.ts';
-import type { Artifact, PeerTask } from '../protocol/index.ts';
-import type { Dependency } from './formats.ts';
+import type { Artifact, Message, PeerTask } from '../protocol/index.ts';
+import { UNREADABLE } from './endings.ts';
+import type { Dependency, DependencyOutcome } from './formats.ts';
 import type { Resolution } from './resolve.ts';
 import type { ReconcilerServices } from './services.ts';
 
@@ -39,21 +40,28 @@ export function noteFailure(
   });
 }
 
-const UNREADABLE: Resolution = {
-  outcome: 'failed',
-  artifacts: [],
-  message: [{ text: 'The agent that was asked answered in a form that is not known here.' }],
-};
-
 /**
  * What a completed task brought. An artifact without any part left is left out; where that leaves nothing of what there
  * was because nothing could be read, the task is not resolved as completed by it.
  */
 export function completedWith(task: PeerTask, { notices }: Pick<Answered<unknown>, 'notices'>): Resolution {
-  const { message } = task.status;
-  const brought = task.artifacts ?? [];
-  const artifacts = brought.filter(({ parts }: Artifact) => parts.length > 0);
+  const { artifacts } = endedWith('completed', task);
   const unread = notices.some(({ kind, path }) => kind === 'unknown-part' && /(^|\.)artifacts\[/.test(path));
   if (artifacts.length === 0 && unread) return UNREADABLE;
-  return { outcome: 'completed', artifacts, ...(message ? { message: message.parts } : {}) };
+  return endedWith('completed', task);
+}
+
+/** What a task that is over brought, without artifacts that hold nothing. */
+export function endedWith(outcome: DependencyOutcome, { artifacts = [], status }: PeerTask): Resolution {
+  const { message } = status;
+  return {
+    outcome,
+    artifacts: artifacts.filter(({ parts }: Artifact) => parts.length > 0),
+    ...(message ? { message: message.parts } : {}),
+  };
+}
+
+/** A remote that answers with a Message instead of a task is done with it. */
+export function completedBy({ random }: Pick<ReconcilerServices, 'random'>, { parts }: Message): Resolution {
+  return { outcome: 'completed', artifacts: [{ artifactId: random.uuid(), parts }] };
 }

@@ -32,10 +32,13 @@ export function needOf(head: Head, now: number): Need {
   }
 }
 
-/** A run that waits for remote agents has each of its dependencies' own deadlines before this one. */
+/**
+ * A run that waits for remote agents has each of its dependencies' own deadlines before this one, unless one of them asks
+ * and our client is waited for.
+ */
 function lateReason(head: Head): Reason {
   if (head.approval) return 'APPROVAL_EXPIRED';
-  return head.waiting > 0 ? 'DEADLINE_EXCEEDED' : 'INPUT_EXPIRED';
+  return head.state === 'TASK_STATE_WORKING' ? 'DEADLINE_EXCEEDED' : 'INPUT_EXPIRED';
 }
 
 function runnable(head: Head, late: boolean): Need {

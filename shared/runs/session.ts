@@ -175,8 +175,9 @@ export class RunSession {
   async #working(): Promise<void> {
     await this.#services.clock.sleep(WORKING_AFTER_MS, this.#over.signal);
     await this.#inLine(async () => {
-      if (this.#over.signal.aborted || this.lost.aborted || this.#head.state !== 'TASK_STATE_SUBMITTED')
-        return;
+      if (this.#over.signal.aborted || this.lost.aborted) return;
+      // One that goes on from agents may still show what one of them asked before it went on by itself.
+      if (this.#head.state === 'TASK_STATE_WORKING' || this.#head.approval) return;
       await this.#commit({ state: 'TASK_STATE_WORKING', run: 'running', keepLease: true });
     }).catch((error: unknown) => this.#note('a run could not be shown as working', error));
   }

@@ -152,7 +152,7 @@ export async function resumeTask(
   const committed = await commit(services, head, {
     state: 'TASK_STATE_WORKING',
     ...(reply
-      ? { run: 'suspended' as const }
+      ? { run: 'suspended' as const, deadline: reply.deadline }
       : {
           run: 'queued' as const,
           restart: true,
@@ -163,7 +163,7 @@ export async function resumeTask(
     ...(dedup ? { dedup: dedup.digest } : {}),
     with: [
       ...written.actions,
-      ...(reply ? [reply] : []),
+      ...(reply ? [reply.action] : []),
       ...(config ? [config.action] : []),
       ...(dedup ? [dedup.action] : []),
     ],

@@ -140,7 +140,7 @@ export function nextHead(head: Head, step: Step, commitId: string, now: number):
       salt: ended && !mayStay(head) ? undefined : salt,
       working: ended ? undefined : (step.working ?? working),
       workingId: step.working?.id ?? head.workingId,
-      due: dueAfter(step.run, statusAt, head, now) ?? due,
+      due: dueAfter(step, statusAt, head, now) ?? due,
     }),
   } as Head;
 }
@@ -150,10 +150,20 @@ function mayStay({ ceiling, form }: Head): boolean {
   return isRetainable(ceiling) && (ceiling === 'full' || form === 'redacted');
 }
 
-/** Only what makes a run runnable or ends it sets a due entry; else the one that stands is the sweeper's. */
-function dueAfter(run: RunStatus, statusAt: number, head: Head, now: number): string | undefined {
+/**
+ * Only what makes a run runnable, ends it, or has it wait for less long sets a due entry; else the one that stands is the
+ * sweeper's.
+ */
+function dueAfter(
+  { run, deadline }: Pick<Step, 'run' | 'deadline'>,
+  statusAt: number,
+  head: Head,
+  now: number,
+): string | undefined {
   if (run === 'ended') return keys.dueAt(statusAt + head.keepSeconds * 1000);
-  return run === 'queued' ? keys.dueAt(now + DUE_AHEAD_MS) : undefined;
+  if (run === 'queued') return keys.dueAt(now + DUE_AHEAD_MS);
+  const limit = deadline === undefined ? undefined : keys.dueAt(deadline);
+  return limit !== undefined && head.due !== undefined && limit < head.due ? limit : undefined;
 }
 
 export function revisionFrom(next: Head, step: Step): Revision {

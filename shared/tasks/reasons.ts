@@ -1,4 +1,4 @@
-import type { Message } from '../protocol/index.ts';
+import type { Message, Part } from '../protocol/index.ts';
 import type { Reason } from './formats.ts';
 
 /**
@@ -25,6 +25,11 @@ export function reasonMessage(task: string, context: string, revision: number, r
     contextId: context,
     taskId: task,
     role: 'ROLE_AGENT',
-    parts: [{ text: WORDS[reason] }],
+    parts: reasonParts(reason),
   };
+}
+
+/** The words alone, where they are told otherwise than by a task's end. */
+export function reasonParts(reason: Reason): Part[] {
+  return [{ text: WORDS[reason] }];
 }
