@@ -1,3 +1,8 @@
 import { delegateThroughDeath } from './harness/delegation-suite.ts';
 
-delegateThroughDeath({ forgotten: 'changes', disabled: 'changes', forgetful: 'changes' });
+delegateThroughDeath({
+  forgotten: 'changes',
+  disabled: 'changes',
+  forgetful: 'changes',
+  ended: 'changes',
+});

@@ -1,3 +1,4 @@
+import { administer } from './harness/administrator.ts';
 import { brokenDelegation, type Handed } from './harness/delegated.ts';
 import { registerAgents } from './harness/furniture.ts';
 import type { Script } from './harness/provider.ts';
@@ -249,6 +250,20 @@ const canceling = {
   ),
 };
 
+const operators = {
+  ended: far(
+    'an operator ends a step while its agent works',
+    works('embedded', { conduct: () => [working] }),
+    { ...FAILED, outcomes: ['canceled'], endsRemote: true },
+    async (world, alice) => {
+      const { id } = await alice.send(alice.message('this'), immediately);
+      await suspended(world, alice);
+      await administer(world, 'dependency.cancel', { dependency: `${id}/0001.0000` });
+      await alice.until(id, ENDS, LOOK_MS);
+    },
+  ),
+};
+
 const gone = {
   unreachable: far(
     'an agent is never there',
@@ -315,5 +330,5 @@ const gone = {
   pushlessSeparate: far('an agent refuses to call back', works('separate', { takesPush: false })),
 };
 
-export const delegationScenarios = { ...orders, ...callbacks, ...steps, ...canceling, ...gone };
+export const delegationScenarios = { ...orders, ...callbacks, ...steps, ...canceling, ...operators, ...gone };
 export type DelegationScenarioName = keyof typeof delegationScenarios;
