@@ -125,3 +125,18 @@ describe('what only looks alike stays', () => {
     expect(await redact(text)).toBe(text);
   });
 });
+
+describe('what the README says is missed', () => {
+  it.each([
+    'my password is swordfish, the code is 482913, bob / hunter2',
+    'jane at example dot com, jane [at] example.com, j a n e @ e x a m p l e . c o m, jane@localhost',
+    'amFuZUBleGFtcGxlLmNvbQ==, DEUTDEFF500, 00:1a:2b:3c:4d:5e, 1980-05-17',
+    '6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b',
+    '612345678; 612 345 678; 1234 5678; 98765 43210',
+    '4111\n1111\n1111\n1111\n4242\n4242\n4242\n4242',
+    'user,password\nbob,hunter2',
+    'Falcons, F\u0430lcon',
+  ])('is missed, so that the list is true: %j', async (text) => {
+    expect(await redact(text)).toBe(text);
+  });
+});
