@@ -57,12 +57,19 @@ export async function advance(
  * earlier and finds nothing new ends here, or every callback would leave a poller of its own behind.
  */
 async function hasWork(services: ReconcilerServices, dependency: Dependency, now: number): Promise<boolean> {
-  if (dependency.due === undefined || dependency.due <= keys.dueAt(now)) return true;
-  if (dependency.state === 'new' && dependency.tries === 0) return true;
-  if (dependency.canceled || dependency.reply !== undefined) return true;
-  if ((await signalsOf(services, dependency)).waiting > 0) return true;
+  const { due, state, tries, canceled, reply } = dependency;
+  if (due === undefined || due <= keys.dueAt(now) || canceled) return true;
+  if (tries === 0 && (state === 'new' || reply !== undefined)) return true;
+  if (await isSignaled(services, dependency)) return true;
   const head = await readHead(services, dependency.task);
   return !head || head.run === 'ended';
+}
+
+/** What was signaled before a look that came to nothing is the business of the next try, which is due. */
+async function isSignaled(services: ReconcilerServices, dependency: Dependency): Promise<boolean> {
+  const { tries, lookedAt = 0 } = dependency;
+  const { waiting, lastAt = lookedAt } = await signalsOf(services, dependency);
+  return waiting > 0 && (tries === 0 || lastAt >= lookedAt);
 }
 
 /** When it is due anyway: a look before that, because of a signal, is no poll. */
@@ -159,6 +166,7 @@ async function take(
       set: {
         lease: token,
         until: now + LEASE_MS,
+        lookedAt: now,
         ds: keys.dueShard(`${dependency.task}#${dependency.id}`),
         da: keys.dueAt(now + LEASE_MS),
       },

@@ -37,6 +37,8 @@ export interface Dependency {
   /** Calls that came to nothing, and polls that found nothing new, in a row. */
   readonly tries: number;
   readonly polls: number;
+  /** When a worker took it last, epoch ms: what was signaled before that, it saw. */
+  readonly lookedAt?: number;
   /** Sends that the remote answered and that came to nothing by a fault, its own or ours. */
   readonly faults?: number;
   /** The remote waits for our client since then. */
@@ -113,6 +115,7 @@ export function dependencyOf(item: StoredItem): Dependency {
       registration: item['registration'] as string | undefined,
       remoteTask: item['remoteTask'] as string | undefined,
       remoteContext: item['remoteContext'] as string | undefined,
+      lookedAt: item['lookedAt'] as number | undefined,
       askedAt: item['askedAt'] as number | undefined,
       asks: item['asks'] as Dependency['asks'],
       shown: item['shown'] as boolean | undefined,

@@ -47,6 +47,7 @@ export async function replyAction(
     changes: {
       set: {
         reply: message,
+        tries: 0,
         ds: keys.dueShard(`${head.task}#${asking.id}`),
         da: keys.dueAt(services.clock.now() + 20_000),
       },
