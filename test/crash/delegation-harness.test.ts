@@ -232,4 +232,8 @@ describe('what a delegation must not come to is seen', PATIENCE, () => {
       name === 'remote CancelTask' ? { kind: 'fail', when: 'before', error } : GO;
     expect(await found('endless', { plan })).toMatch(/a remote task is left WORKING/);
   });
+
+  test('an agent that is asked more often than it should be', async () => {
+    expect(await found('silence', { handed: { mostRequests: 5 } })).toMatch(/agents got \d+ requests/);
+  });
 });

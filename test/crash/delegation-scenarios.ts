@@ -311,6 +311,15 @@ const gone = {
       trouble: (_, n, now) => (now < 20_000 && n % 3 !== 0 ? unreachable : undefined),
     }),
   ),
+  /** Four calls a minute at first, then one every five minutes. */
+  silence: far(
+    'an agent that called back cannot be reached for half an hour',
+    works('embedded', {
+      callbacks: () => [0, 10, 20, 60_000],
+      trouble: (method, _, now) => (method === 'GetTask' && now < 1_800_000 ? unreachable : undefined),
+    }),
+    { ...DONE, mostRequests: 20 },
+  ),
   lostAnswers: far(
     'the answers of an agent are lost again and again',
     works('separate', { trouble: (_, n) => (n % 3 === 0 ? undefined : lostAnswer) }),

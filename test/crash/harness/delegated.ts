@@ -20,6 +20,8 @@ export interface Handed extends Expected {
   readonly mayEndEarly?: boolean;
   /** Remote tasks that are known here end, be it that they are told to. */
   readonly endsRemote?: boolean;
+  /** Requests that its agents get at most: nothing polls beside the one that does. */
+  readonly mostRequests?: number;
   /** The remote refuses its first message for the config in it: what is sent again has none. */
   readonly refusesPush?: boolean;
 }
@@ -56,6 +58,9 @@ export async function brokenDelegation(
     ...brokenMessages(world, dependencies, handed),
     ...brokenCallbacks(world),
   );
+  const requests = world.agents.requests.length;
+  if (requests > (handed.mostRequests ?? Number.POSITIVE_INFINITY))
+    found.push(`agents got ${requests} requests`);
   for (const { remoteTask } of handed.endsRemote ? dependencies : []) {
     const stage = world.agents.tasks.find(({ id }) => id === remoteTask)?.stage;
     if (stage && !ENDS.test(stage.state)) found.push(`a remote task is left ${stage.state}`);
