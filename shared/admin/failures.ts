@@ -53,7 +53,7 @@ export function describeFailure(failure: AdminFailure): AdminError {
     case 'exists':
       return {
         code: 'EXISTS',
-        message: `there is a ${failure.subject} "${failure.id}" already`,
+        message: `there is ${/^[aeiou]/.test(failure.subject) ? 'an' : 'a'} ${failure.subject} "${failure.id}" already`,
         field: 'id',
         status: 409,
       };

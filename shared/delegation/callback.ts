@@ -104,7 +104,8 @@ function claimOf(body: Uint8Array): { readonly task?: string; readonly kind?: st
     const task = kind === 'task' ? event?.['id'] : event?.['taskId'];
     return {
       ...(kind === undefined ? {} : { kind }),
-      ...(typeof task === 'string' && task.length <= 256 ? { task } : {}),
+      // Half of a surrogate pair is JSON, and no text that a store takes.
+      ...(typeof task === 'string' && task.length <= 256 && task.isWellFormed() ? { task } : {}),
     };
   } catch {
     return {};

@@ -20,7 +20,7 @@ import {
 import { type Resolution, resolve } from './resolve.ts';
 import type { ReconcilerServices } from './services.ts';
 import { tellFirst } from './tell.ts';
-import { completedBy, completedWith, endedWith, noteFailure, noteUnread } from './unread.ts';
+import { completedBy, completedWith, endedWith, noteAnswer, noteFailure } from './unread.ts';
 
 type Wake = Promise<number | undefined>;
 
@@ -48,7 +48,7 @@ export async function send(services: ReconcilerServices, head: Head, dependency:
     configuration: { returnImmediately: true, ...(push ? { taskPushNotificationConfig: push } : {}) },
   });
   if (answer.kind !== 'ok') return sendFailed(services, head, dependency, answer);
-  noteUnread(services, dependency, answer);
+  noteAnswer(services, dependency, answer);
   try {
     return await taken(services, head, dependency, answer, push !== undefined);
   } catch (error) {
@@ -93,7 +93,8 @@ export async function registerCallback(
   const push = local && (await callbackOf(services, head, local));
   if (!push || push === 'gone' || !local.remoteTask) return reconcile(services, local ?? dependency);
   const answer = await reached.client.createPushConfig({ ...push, taskId: local.remoteTask });
-  if (answer.kind !== 'ok') noteFailure(services, dependency, answer);
+  if (answer.kind === 'ok') noteAnswer(services, dependency, answer);
+  else noteFailure(services, dependency, answer);
   const failed = answer.kind === 'unsupported' || answer.kind === 'remote-error';
   const tired = failed && (dependency.faults ?? 0) >= MAX_FAULTS;
   if (answer.kind !== 'ok' && isPassing(answer) && !tired) return retried(services, dependency, answer, GONE);
@@ -111,16 +112,15 @@ export async function reconcile(services: ReconcilerServices, dependency: Depend
   const reached = await reach(services, dependency);
   if (!reached) return ended(services, dependency, GONE);
   const signals = await signalsOf(services, dependency);
-  noteClaim(services, dependency, signals);
   const started = services.clock.now();
   const answer = await reached.client.getTask({ id: dependency.remoteTask!, historyLength: 0 });
   services.metrics.milliseconds('ReconcileDuration', services.clock.now() - started);
   if (answer.kind !== 'ok') return reconcileFailed(services, dependency, answer);
-  services.metrics.count('RemoteAnswered');
-  noteUnread(services, dependency, answer);
+  noteAnswer(services, dependency, answer);
   if (signals.waiting > 0 && signals.lastAt !== undefined)
     services.metrics.milliseconds('ReconcileLag', Math.max(0, services.clock.now() - signals.lastAt));
   const wakeAt = await apply(services, dependency, answer.value, answer, due);
+  noteClaim(services, dependency, signals);
   await drain(services, dependency, signals.waiting);
   return wakeAt;
 }

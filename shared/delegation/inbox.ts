@@ -4,7 +4,7 @@ import type { Action, Changes, Condition } from '../storage/port.ts';
 import type { Head } from '../tasks/formats.ts';
 import { readWorking, workingName } from '../tasks/working.ts';
 import { heldUpdate } from './advance.ts';
-import { countRegistrations } from './count.ts';
+import { countRegistrations, noteFull } from './count.ts';
 import type { Dependency } from './formats.ts';
 import { asRegistered, endRegistration } from './resolve.ts';
 import type { ReconcilerServices } from './services.ts';
@@ -63,6 +63,7 @@ export async function localRegistration(
   if (dependency.registration) return dependency;
   if (!head.working) return undefined;
   const registration = registrationId(services);
+  const pending = await pendingRegistration(services, head, head.working, dependency, registration);
   const outcome = await services.store.transact(
     [
       {
@@ -75,12 +76,15 @@ export async function localRegistration(
           { attribute: 'registration', is: 'absent' },
         ],
       },
-      ...(await pendingRegistration(services, head, head.working, dependency, registration)),
+      ...pending,
       countRegistrations(1),
     ],
     services.random.uuid(),
   );
-  return outcome.kind === 'done' ? { ...dependency, registration } : undefined;
+  if (outcome.kind === 'done') return { ...dependency, registration };
+  // The count stands last.
+  if (outcome.failed.includes(pending.length + 1)) noteFull(services, dependency);
+  return undefined;
 }
 
 /**
@@ -123,10 +127,10 @@ export async function signalsOf(
   };
 }
 
-/** What a body claims decides nothing; that it is not about our task is worth knowing, once (design §8). */
+/** What a body claims decides nothing; that it is not about our task is worth knowing, once a signal (design §8). */
 export function noteClaim(
   services: ReconcilerServices,
-  { task, id, remoteTask }: Dependency,
+  { task, id, agent, remoteTask }: Dependency,
   { waiting, claimed }: Signals,
 ): void {
   if (waiting === 0 || claimed === undefined || claimed === remoteTask) return;
@@ -134,6 +138,7 @@ export function noteClaim(
   services.log.warn('a callback names another task than the one that is waited for', {
     task,
     dependency: id,
+    agent,
   });
 }
 

@@ -8,7 +8,7 @@ import { isPassing } from './failures.ts';
 import type { Dependency } from './formats.ts';
 import { readMessage } from './read-message.ts';
 import type { ReconcilerServices } from './services.ts';
-import { completedBy, noteFailure, noteUnread } from './unread.ts';
+import { completedBy, noteAnswer, noteFailure } from './unread.ts';
 
 /** Replies in a row that a remote may refuse; with the last the step is over, or our client would be asked for ever. */
 export const MAX_REFUSED_REPLIES = 3;
@@ -39,7 +39,7 @@ export async function passReply(
     configuration: { returnImmediately: true },
   });
   if (answer.kind !== 'ok') return notPassed(services, dependency, answer);
-  noteUnread(services, dependency, answer);
+  noteAnswer(services, dependency, answer);
   const { value } = answer;
   if (value.kind === 'message') return ended(services, dependency, completedBy(services, value.message));
   const replied = await passed(services, dependency);

@@ -7,7 +7,7 @@ import type { Step } from '../tasks/commit.ts';
 import type { Head, WorkingRef } from '../tasks/formats.ts';
 import type { TaskServices } from '../tasks/services.ts';
 import { beginWorking, workingActions, workingName } from '../tasks/working.ts';
-import { countRegistrations, roomForRegistrations } from './count.ts';
+import { countRegistrations, noteFull, roomForRegistrations } from './count.ts';
 import {
   type Dependency,
   dependencyId,
@@ -45,9 +45,8 @@ export async function suspendForAgents(
     if (!agent || agent.disabled) return undefined;
     if (agent.push === 'embedded') room ??= await roomForRegistrations(services);
     const push = agent.push === 'embedded' && registrations === room ? 'off' : agent.push;
-    if (push !== agent.push)
-      services.log.warn('too many callback addresses are open: a step is polled', { task: head.task });
     const dependency = dependencyFor(services, head, { ...agent, push }, call, dependencyId(turn, i), now);
+    if (push !== agent.push) noteFull(services, dependency);
     dependencies.push(dependency);
     const prepared = await prepare(services, head, working, dependency, call);
     registrations += prepared.registration ? 1 : 0;

@@ -4,7 +4,7 @@ import type { Changes, Condition } from '../storage/port.ts';
 import { isPassing } from './failures.ts';
 import { type Dependency, dependencyOf } from './formats.ts';
 import type { ReconcilerServices } from './services.ts';
-import { noteFailure } from './unread.ts';
+import { noteAnswer, noteFailure } from './unread.ts';
 
 /** After how long a remote is told again, ms, by the attempts so far; after the last it is not. */
 const TELL_AGAIN_MS = [10_000, 60_000, 300_000, 900_000, 1_800_000, 60_000];
@@ -68,9 +68,9 @@ async function isTold(services: ReconcilerServices, ended: Dependency): Promise<
     if (!agent || !ended.remoteTask) return true;
     const client = await services.clientOf(agent);
     const answer = await client.cancelTask({ id: ended.remoteTask }, { withinMs: CALL_MS });
-    if (answer.kind === 'ok') return true;
-    noteFailure(services, ended, answer);
-    return !isPassing(answer);
+    if (answer.kind === 'ok') noteAnswer(services, ended, answer);
+    else noteFailure(services, ended, answer);
+    return answer.kind === 'ok' || !isPassing(answer);
   } catch (error) {
     services.log.warn('a remote agent could not be called', { ...named(ended), error: nameOf(error) });
     return false;

@@ -9,14 +9,15 @@ import type { ReconcilerServices } from './services.ts';
 const MOST_TOLD = 10;
 
 /**
- * Tells what an answer of a remote agent held that this version does not know (design §8, parsing): it was skipped, and
+ * Counts a call that was answered, and tells what an answer of a remote agent held that this version does not know (design §8, parsing): it was skipped, and
  * an operator should learn of it. Paths and names were cut to safe characters when they were read (P10).
  */
-export function noteUnread(
-  { log }: Pick<ReconcilerServices, 'log'>,
+export function noteAnswer(
+  { log, metrics }: Pick<ReconcilerServices, 'log' | 'metrics'>,
   { task, id, agent }: Dependency,
   { notices }: Pick<Answered<unknown>, 'notices'>,
 ): void {
+  metrics.count('RemoteAnswered');
   for (const { kind, path, name } of notices.slice(0, MOST_TOLD))
     log.warn('a remote agent said what is not known here', { task, dependency: id, agent, kind, path, name });
 }

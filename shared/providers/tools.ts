@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { jsonSchema, type ModelMessage, type ToolResultPart, type ToolSet, tool } from 'ai';
 import type { JsonValue, Part } from '../protocol/index.ts';
 import type { DelegateCall, DelegationOutcome, GrantedAgent, ProviderRequest } from './types.ts';
@@ -81,7 +82,9 @@ function textOf(part: Part): string {
   return `[file: ${[part.filename, part.mediaType, part.url].filter(Boolean).join(', ')}]`;
 }
 
-/** Model services take letters, digits, `_` and `-`, at most 64. */
+/** Model services take letters, digits, `_` and `-`, at most 64. No id of an agent has an `_`, so no two are alike. */
 function toolName(agent: string): string {
-  return `ask_${agent}`.slice(0, 64);
+  const name = `ask_${agent}`;
+  if (name.length <= 64) return name;
+  return `${name.slice(0, 51)}_${createHash('sha256').update(agent).digest('hex').slice(0, 12)}`;
 }

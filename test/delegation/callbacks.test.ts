@@ -269,7 +269,7 @@ describe('a callback with the right credential', () => {
     expect(delegation.gateway.log.lines).toContainEqual({
       level: 'warn',
       message: 'a callback names another task than the one that is waited for',
-      fields: { task: id, dependency: '0001.0000' },
+      fields: { agent: 'far', task: id, dependency: '0001.0000' },
     });
   });
 });
