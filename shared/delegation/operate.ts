@@ -181,6 +181,7 @@ function shown(dependency: Dependency): DependencyShown {
     ...(outcome ? { outcome } : {}),
     ...(asks ? { asks } : {}),
     ...(dependency.canceled ? { canceled: true } : {}),
+    ...(dependency.tell === undefined ? {} : { told: dependency.tell }),
     ...(remoteTask ? { remoteTask } : {}),
     tries,
     polls,
