@@ -80,7 +80,7 @@ export function addAgentCommands({ command, around }: CommandParts): void {
   }))
     .option('--push <mode>', 'embedded, separate or off')
     .option('--allow-origin <origin...>', 'instead of those that were allowed; none: the card’s alone');
-  one('disable', 'hand nothing more to a remote agent');
+  one('disable', 'hand nothing more to a remote agent, and end its steps as failed');
   one('enable', 'let runs hand steps to it again');
   withCredential(
     command('agent', 'rotate <id>', 'replace the credential of a remote agent', async ([id], options) => {

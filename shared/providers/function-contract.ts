@@ -16,6 +16,8 @@ export const CONTRACT_VERSION = 1;
 
 /** Progress messages of one answer; each is a commit of its own. */
 export const MAX_PROGRESS = 50;
+/** Characters of one of them. */
+const MAX_PROGRESS_TEXT = 100_000;
 
 /**
  * What a function provider is invoked with. Messages, parts and artifacts have the protocol's JSON form (`raw` is padded
@@ -60,7 +62,7 @@ export type FunctionText = string | readonly Part[];
  * without a known ending, or with two, is invalid and fails the task.
  */
 export type FunctionAnswer = {
-  /** Committed as status messages, in order, before the ending. At most 50. */
+  /** Committed as status messages, in order, before the ending. At most 50, of at most 100,000 characters each. */
   readonly progress?: readonly string[];
   /** For the metrics. */
   readonly usage?: TokenUsage;
@@ -183,7 +185,7 @@ export const answerSchema = z.object({
     .nullish(),
   failure: z.object({ message: sayingSchema.nullish(), retryable: z.boolean().nullish() }).nullish(),
   progress: z
-    .array(z.string().refine((text) => text.trim() !== ''))
+    .array(z.string().refine((text) => text.trim() !== '' && text.length <= MAX_PROGRESS_TEXT))
     .max(MAX_PROGRESS)
     .nullish(),
   // Figures for the metrics end no task.

@@ -8,6 +8,12 @@ type Completed = Extract<ProviderResult, { kind: 'completed' }>;
 
 /** Characters of a transcript's JSON. */
 const MAX_TRANSCRIPT = 1_000_000;
+/** Bytes of all messages of a turn and its transcript as JSON: they are written in one transaction, which takes 4 MB. */
+const MAX_TURN_BYTES = 3_000_000;
+/** Bytes of a question as JSON: as much as a client's message may have. */
+const MAX_QUESTION_BYTES = 2_000_000;
+/** Characters of a call's name. */
+const MAX_CALL_ID = 256;
 
 /** A provider's result that the gateway can keep as it is: every artifact has an id of its own. */
 export type ValidResult =
@@ -34,12 +40,16 @@ export function validateResult(answered: ProviderResult, newId: () => string): V
     case 'delegated': {
       const calls = readCalls(result.calls);
       const transcript = readTranscript(result.transcript);
-      return calls && transcript ? { kind: 'delegated', calls, ...transcript, ...usage } : invalid;
+      return calls && transcript && fits(calls, transcript)
+        ? { kind: 'delegated', calls, ...transcript, ...usage }
+        : invalid;
     }
     case 'input-required':
     case 'auth-required': {
       const parts = readParts(result.message);
-      return parts === undefined ? invalid : { kind: result.kind, message: parts, ...usage };
+      return parts === undefined || bytesOf(parts) > MAX_QUESTION_BYTES
+        ? invalid
+        : { kind: result.kind, message: parts, ...usage };
     }
     case 'rejected': {
       const message = readMessage(result.message);
@@ -68,14 +78,23 @@ function readArtifacts(artifacts: Completed['artifacts'], newId: () => string): 
   return read;
 }
 
-/** 1 to 16 calls, each with a name of its own and at least one part. */
+/** 1 to 16 calls, each with a name of its own, of at most 256 characters, and at least one part. */
 function readCalls(calls: readonly DelegateCall[]): DelegateCall[] | undefined {
   if (calls.length === 0 || calls.length > MAX_CALLS) return undefined;
   if (new Set(calls.map(({ id }) => id)).size < calls.length) return undefined;
+  if (calls.some(({ id }) => id.length > MAX_CALL_ID)) return undefined;
   const read = calls.map(({ id, agent, parts }) => ({ id, agent, parts: readParts(parts) }));
   return read.every((call): call is typeof call & { parts: Part[] } => call.parts !== undefined)
     ? read
     : undefined;
+}
+
+function fits(calls: readonly DelegateCall[], transcript: { readonly transcript?: JsonValue }): boolean {
+  return bytesOf([calls, transcript]) <= MAX_TURN_BYTES;
+}
+
+function bytesOf(value: unknown): number {
+  return Buffer.byteLength(JSON.stringify(value));
 }
 
 /** Absent stays absent; undefined: too large, or no plain JSON. */
