@@ -8,6 +8,7 @@ import { isEcho, isTooLong, noteQuestion, showQuestion } from './ask.ts';
 import { GONE, LOST, REFUSED, TOO_LARGE, UNKEPT, UNREADABLE } from './endings.ts';
 import { endingOf, isPassing, isTooLarge, retryAfterOf } from './failures.ts';
 import type { Dependency, DependencyOutcome } from './formats.ts';
+import { hopped } from './hops.ts';
 import {
   callbackOf,
   drain,
@@ -44,6 +45,7 @@ export async function send(services: ReconcilerServices, head: Head, dependency:
       messageId: dependency.messageId,
       role: 'ROLE_USER',
       parts: [...outgoing.parts],
+      metadata: hopped(outgoing.hops),
     },
     configuration: { returnImmediately: true, ...(push ? { taskPushNotificationConfig: push } : {}) },
   });

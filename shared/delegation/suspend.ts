@@ -6,7 +6,7 @@ import type { Action } from '../storage/port.ts';
 import type { Step } from '../tasks/commit.ts';
 import type { Head, WorkingRef } from '../tasks/formats.ts';
 import type { TaskServices } from '../tasks/services.ts';
-import { beginWorking, workingActions, workingName } from '../tasks/working.ts';
+import { beginWorking, type WorkingValues, workingActions, workingName } from '../tasks/working.ts';
 import { countRegistrations, noteFull, roomForRegistrations } from './count.ts';
 import {
   type Dependency,
@@ -19,6 +19,14 @@ import { waitsUntil } from './reply.ts';
 
 type Delegated = Extract<ValidResult, { kind: 'delegated' }>;
 
+/** Who hands steps on, for which message of the client, for the how many-th time, and as which hop of that message. */
+interface Delegating {
+  readonly provider: string;
+  readonly message: number;
+  readonly turns: number;
+  readonly hops: number;
+}
+
 /** A step that nobody sent is looked at again after this, ms: the queue message for it may have been lost. */
 const SEND_AGAIN_MS = 20_000;
 /**
@@ -30,7 +38,7 @@ const SEND_AGAIN_MS = 20_000;
 export async function suspendForAgents(
   services: TaskServices & { readonly agent: (id: string) => Promise<RemoteAgent | undefined> },
   head: Head,
-  who: { readonly provider: string; readonly message: number; readonly turns: number },
+  { hops, ...who }: Delegating,
   { calls, transcript }: Delegated,
 ): Promise<Step | undefined> {
   const working = head.working ?? (await beginWorking(services, head.client, head.task));
@@ -48,7 +56,8 @@ export async function suspendForAgents(
     const dependency = dependencyFor(services, head, { ...agent, push }, call, dependencyId(turn, i), now);
     if (push !== agent.push) noteFull(services, dependency);
     dependencies.push(dependency);
-    const prepared = await prepare(services, head, working, dependency, call);
+    const outgoing = { parts: call.parts, hops };
+    const prepared = await prepare(services, head, working, dependency, outgoing);
     registrations += prepared.registration ? 1 : 0;
     actions.push(...prepared.actions);
   }
@@ -98,13 +107,11 @@ async function prepare(
   head: Head,
   working: WorkingRef,
   dependency: Dependency,
-  call: DelegateCall,
+  goes: WorkingValues['outgoing'],
 ): Promise<{ readonly actions: readonly Action[]; readonly registration: boolean }> {
   const { id, registration } = dependency;
   const item = { kind: 'put', table: 'delegation', item: dependencyItem(dependency) } as const;
-  const outgoing = await workingActions(services, head, working, workingName.outgoing(id), {
-    parts: call.parts,
-  });
+  const outgoing = await workingActions(services, head, working, workingName.outgoing(id), goes);
   if (!registration) return { actions: [item, ...outgoing], registration: false };
   const pending = await pendingRegistration(services, head, working, dependency, registration);
   return { actions: [item, ...outgoing, ...pending], registration: true };

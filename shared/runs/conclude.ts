@@ -1,3 +1,4 @@
+import { MAX_HOPS } from '../delegation/hops.ts';
 import { suspendForAgents } from '../delegation/suspend.ts';
 import { MAX_TURNS, type ValidResult } from '../providers/index.ts';
 import { isRetainable, type Profile, type Settings } from '../registry/index.ts';
@@ -38,8 +39,9 @@ export async function stepOf(concluding: Concluding, head: Head, result: ValidRe
     case 'delegated': {
       // A provider that never does anything else would never end (P6).
       if (session.turns >= MAX_TURNS) return endFor('TOO_MANY_TURNS');
-      const { provider, message, turns } = session;
-      const who = { provider, message, turns: turns + 1 };
+      const { provider, message, turns, hops } = session;
+      if (hops >= MAX_HOPS) return endFor('TOO_MANY_HOPS');
+      const who = { provider, message, turns: turns + 1, hops: hops + 1 };
       const step = await suspendForAgents(concluding.services, head, who, result);
       // An agent that was taken away since it was offered: nothing an attempt more would mend.
       return step ?? endFor('EXECUTION_FAILED');

@@ -1,3 +1,4 @@
+import { hopsOf } from '../delegation/hops.ts';
 import { readTurn, type Turn } from '../delegation/outcomes.ts';
 import type { InboxServices } from '../delegation/services.ts';
 import { wakeTurn } from '../delegation/wake.ts';
@@ -101,6 +102,7 @@ async function callProviders(
   const input = await loadRun(services, head, settings, turn?.message);
   session.message = input.number;
   session.turns = turn?.turns ?? 0;
+  session.hops = hopsOf(input.message);
   const found = await Promise.all(profile.providers.map((id) => services.registry.provider(id)));
   const providers = found.filter((provider) => provider !== undefined);
   // A run that goes on after a delegation goes on with who delegated; only what stands behind it is its fallback.

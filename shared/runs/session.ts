@@ -33,6 +33,8 @@ export class RunSession {
   message = 1;
   /** Turns in which it handed steps on for that message so far. */
   turns = 0;
+  /** Gateways that the message came over. */
+  hops = 0;
   readonly #services: TaskServices;
   readonly #token: string;
   readonly #maxMessages: number;

@@ -12,6 +12,7 @@ const WORDS: Readonly<Record<Reason, string>> = {
   RESULT_TOO_LARGE: 'The task produced a result that is larger than this gateway keeps.',
   TOO_MANY_MESSAGES: 'The task reached the number of messages that this gateway keeps.',
   TOO_MANY_TURNS: 'The task was handed on to other agents more often than this gateway allows.',
+  TOO_MANY_HOPS: 'The task was handed on from gateway to gateway more often than this gateway allows.',
   RESULT_NOT_RETAINED: "The result could not be kept under the installation's privacy policy.",
   APPROVAL_REQUIRED: 'A person must approve the result before it is released. No message is needed.',
   APPROVAL_EXPIRED: 'The task was closed because its result was not approved in time.',

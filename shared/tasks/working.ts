@@ -27,7 +27,7 @@ export interface WorkingValues {
     readonly transcript?: JsonValue | undefined;
   };
   /** What goes to a remote agent. */
-  readonly outgoing: { readonly parts: readonly Part[] };
+  readonly outgoing: { readonly parts: readonly Part[]; readonly hops: number };
   /** A callback credential, until the remote acknowledged it. */
   readonly credential: { readonly credential: string };
   /** What a remote agent asks our client. */

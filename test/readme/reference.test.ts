@@ -70,6 +70,7 @@ const taskReasons: Readonly<Record<TaskReason, true>> = {
   RESULT_TOO_LARGE: true,
   TOO_MANY_MESSAGES: true,
   TOO_MANY_TURNS: true,
+  TOO_MANY_HOPS: true,
   RESULT_NOT_RETAINED: true,
   APPROVAL_REQUIRED: true,
   APPROVAL_EXPIRED: true,
