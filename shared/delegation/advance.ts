@@ -43,7 +43,12 @@ export async function advance(
     await release(services, held, wakeAt);
     return wakeAt;
   } catch (error) {
-    services.log.warn('a dependency could not be moved on', { task, dependency: id, error: nameOf(error) });
+    services.log.warn('a dependency could not be moved on', {
+      task,
+      dependency: id,
+      agent: held.agent,
+      error: nameOf(error),
+    });
     services.metrics.count('ReconcileFailed');
     const wakeAt = services.clock.now() + retryMs(held.tries);
     await update(services, held, { set: { tries: held.tries + 1 } });

@@ -188,6 +188,27 @@ describe('an agent for whose task nobody waits any more', () => {
     await expect(delegation.dependency(id)).rejects.toThrow();
   });
 
+  it('is told also where it acknowledged the message only after our client had canceled', async () => {
+    let answer = () => {};
+    const answers = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    onSend = async (response, seen) => {
+      await answers;
+      await result({ task: WORKING })(response, seen);
+    };
+    const id = await delegation.hand();
+    const sending = delegation.look(id);
+    await expect.poll(() => agent.seen.length).toBe(1);
+    await cancel(id);
+    await delegation.look(id);
+    answer();
+    await sending;
+    await sweep(10_000);
+    expect(tells()).toBe(1);
+    expect(await delegation.shown(id)).toMatchObject({ state: 'ended', outcome: 'canceled' });
+  });
+
   it('is not told where it never acknowledged anything: nobody knows what to cancel', async () => {
     onSend = away;
     const id = await sent();

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { createOpenAiAdapter } from '../../shared/providers/models.ts';
-import { MAX_TURNS } from '../../shared/providers/types.ts';
+import { agentTools, callsOf } from '../../shared/providers/tools.ts';
 import type { DelegationOutcome, ProviderAdapter, ProviderResult } from '../../shared/providers/types.ts';
+import { MAX_TURNS } from '../../shared/providers/types.ts';
 import type { Provider } from '../../shared/registry/index.ts';
 import { type FakeServer, json, startFakeServer } from './fake-servers.ts';
 import { makeRequest } from './requests.ts';
@@ -109,4 +110,14 @@ describe('a model with remote agents as its tools', () => {
     await adapter.run(makeRequest({ agents, delegation: { outcomes: [], transcript } }));
     for (const { body } of server.requests) expect(JSON.parse(body)).not.toHaveProperty('tools');
   });
+});
+
+test('agents whose long ids begin alike are tools of their own, within the length that services take', () => {
+  const ids = ['a', 'b', 'c'].map((end) => `${'x'.repeat(62)}${end}`);
+  const names = Object.keys(agentTools(ids.map((id) => ({ id, name: id, description: '' }))));
+  expect(new Set(names).size).toBe(3);
+  expect(names.every((name) => /^[a-zA-Z0-9_-]{1,64}$/.test(name))).toBe(true);
+  const asked = [{ toolCallId: 'c', toolName: names[1]!, input: { message: 'Go.' } }];
+  const granted = ids.map((id) => ({ id, name: id, description: '' }));
+  expect(callsOf(asked, granted)).toMatchObject([{ agent: ids[1] }]);
 });
