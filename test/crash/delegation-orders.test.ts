@@ -1,3 +1,3 @@
 import { delegateThroughDeath } from './harness/delegation-suite.ts';
 
-delegateThroughDeath({ embedded: 'all', separate: 'all', off: 'all' });
+delegateThroughDeath({ embedded: 'all', off: 'all' });

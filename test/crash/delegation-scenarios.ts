@@ -311,14 +311,14 @@ const gone = {
       trouble: (_, n, now) => (now < 20_000 && n % 3 !== 0 ? unreachable : undefined),
     }),
   ),
-  /** Four calls a minute at first, then one every five minutes. */
+  /** Asked after 4 s, 8 s and so on, however often it called back before. */
   silence: far(
-    'an agent that called back cannot be reached for half an hour',
+    'an agent that called back cannot be reached for five minutes',
     works('embedded', {
       callbacks: () => [0, 10, 20, 60_000],
-      trouble: (method, _, now) => (method === 'GetTask' && now < 1_800_000 ? unreachable : undefined),
+      trouble: (method, _, now) => (method === 'GetTask' && now < 300_000 ? unreachable : undefined),
     }),
-    { ...DONE, mostRequests: 20 },
+    { ...DONE, mostRequests: 16 },
   ),
   lostAnswers: far(
     'the answers of an agent are lost again and again',

@@ -1,3 +1,3 @@
 import { delegateThroughDeath } from './harness/delegation-suite.ts';
 
-delegateThroughDeath({ silence: 'changes' });
+delegateThroughDeath({ separate: 'all' });
