@@ -48,6 +48,8 @@ export class HttpApi extends Construct {
       description: 'Sealpost, an Agent2Agent gateway',
       endpointConfiguration: { types: [EndpointType.REGIONAL] },
       cloudWatchRole: false,
+      // The gateway has one name: else its own webhooks could lead to it by the other (design §6, guard).
+      disableExecuteApiEndpoint: parameters.domainName !== undefined,
       deployOptions: {
         stageName: STAGE,
         tracingEnabled: true,

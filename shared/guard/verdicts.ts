@@ -43,8 +43,9 @@ export interface Refused {
   readonly addressClass?: AddressClass;
 }
 
-/** The one sentence a remote caller gets for any refusal, whatever the rule and however long it took. */
-export const REFUSAL_MESSAGE = 'The URL cannot be used.';
+/** The one sentence a remote caller gets of a URL for any refusal, whatever the rule and however long it took. */
+export const REFUSAL_MESSAGE =
+  'cannot be used: a webhook is an https URL with a public host name, on a port that is open to the client';
 
 export function refuse(rule: Refused['rule'], addressClass?: AddressClass): Refused {
   return addressClass === undefined ? { verdict: 'refuse', rule } : { verdict: 'refuse', rule, addressClass };

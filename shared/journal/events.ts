@@ -33,19 +33,13 @@ export function lastIndex(revision: Pick<Revision, 'result'>): number {
 /**
  * The events of one journal entry: artifact updates first, the status update last. Content is opened with the salt of
  * the head handed in, which the caller has just read; content that was removed is left out, the state is not (P9).
- * `withdrawn`: it was that of a COMPLETED task, which is gone with it; without its result the event would be wrong (P1).
  */
-export async function eventsOf(
-  services: TaskServices,
-  head: Head,
-  entry: Revision,
-): Promise<readonly TaskEvent[] | 'withdrawn'> {
+export async function eventsOf(services: TaskServices, head: Head, entry: Revision): Promise<TaskEvent[]> {
   const read = await readContent(services, {
     head,
     messages: entry.message && entry.spoken ? [entry.message] : [],
     result: entry.result,
   });
-  if (read === 'removed' && entry.state === 'TASK_STATE_COMPLETED') return 'withdrawn';
   const content = read === 'removed' ? { messages: [] } : read;
   const artifacts = content.result?.artifacts ?? [];
   const ids = { taskId: head.task, contextId: head.context };

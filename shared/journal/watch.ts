@@ -4,7 +4,7 @@ import { isWithdrawn } from '../tasks/content.ts';
 import { type Head, type Revision, revisionOf, type View } from '../tasks/formats.ts';
 import { type HeadAndView, readHead, readHeadAndView } from '../tasks/read-head.ts';
 import type { StateServices, TaskServices } from '../tasks/services.ts';
-import { type EventNumber, eventsOf, type TaskEvent } from './events.ts';
+import { type EventNumber, eventsOf, lastIndex, type TaskEvent } from './events.ts';
 import { project } from './project.ts';
 
 /** A waiting reader projects only what is late by this much, ms; the projector is faster as a rule (design §4). */
@@ -79,7 +79,8 @@ export async function* watch(
         const now = await readHead(services, task);
         if (!now || (await isWithdrawn(services, now))) return;
         const events = await eventsOf(services, now, entry);
-        if (events === 'withdrawn') return;
+        // Its result went since the head was read, and the task with it: COMPLETED without it would be wrong (P1).
+        if (entry.state === 'TASK_STATE_COMPLETED' && events.length <= lastIndex(entry)) return;
         for (const event of events) {
           if (!isAfter(event.number, seen)) continue;
           yield event;

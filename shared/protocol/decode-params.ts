@@ -8,12 +8,6 @@ import { schemaOf } from './schemas.ts';
 import { settle } from './settle.ts';
 import { MAX_VIOLATIONS, violationsOf } from './violations.ts';
 
-/** Options of `decodeParams`. */
-export interface DecodeOptions {
-  /** Accept `http:` push URLs too. Only for the local host's loopback transport; never in a deployed function. */
-  readonly allowHttpPush?: boolean;
-}
-
 /**
  * Reads the `params` of a request into memory (decisions "Encoding"). Absent and null params count as `{}`. Strict in
  * what the protocol requires, open to what it does not know: unknown fields are ignored, parts of unknown kinds are
@@ -23,7 +17,6 @@ export interface DecodeOptions {
 export function decodeParams<M extends Method>(
   method: M,
   params: unknown,
-  options: DecodeOptions = {},
 ): Decoded<MethodParams[M], InvalidParams> {
   const name = METHODS[method].request;
   const input = params ?? {};
@@ -32,7 +25,7 @@ export function decodeParams<M extends Method>(
   if (!parsed.success) return invalid(violationsOf(parsed.error, 'params'));
   const notices = settle(name, parsed.data);
   const value = parsed.data as MethodParams[M];
-  const violations = requestViolations(method, value, options);
+  const violations = requestViolations(method, value);
   return violations.length > 0 ? invalid(violations.slice(0, MAX_VIOLATIONS)) : { ok: true, value, notices };
 }
 

@@ -1,6 +1,6 @@
 /** The A2A 1.0 protocol layer, shared by both roles: types, decoding, encoding, envelope, errors, SSE. */
 export type * from './card-types.ts';
-export { type DecodeOptions, decodeParams } from './decode-params.ts';
+export { decodeParams } from './decode-params.ts';
 export {
   decodeAgentCard,
   decodeResponse,

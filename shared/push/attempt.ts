@@ -14,8 +14,6 @@ import type { DeliveryServices } from './services.ts';
 export const EXCHANGE_MS = 15_000;
 /** Longer than an exchange: while it holds, no other worker of this config begins. */
 export const LEASE_MS = EXCHANGE_MS + 15_000;
-/** A disabled client's webhooks are looked at again after this. */
-export const CLIENT_HELD_MS = 60_000;
 /** What was learned of attempts is kept this long, seconds. */
 const ATTEMPTS_KEPT = 7 * 86_400;
 
@@ -30,8 +28,6 @@ export type Prepared =
   | { readonly kind: 'ready'; readonly call: RequestCall }
   /** Its content is gone; the state update behind it is sent (P9). */
   | { readonly kind: 'removed' }
-  /** Its task is about to be purged: there is nothing to tell any more (P1). */
-  | { readonly kind: 'withdrawn' }
   /** Its client is disabled: nothing is sent for it meanwhile. */
   | { readonly kind: 'held' }
   | { readonly kind: 'refused'; readonly verdict: Verdict; readonly outcome: Outcome };
@@ -54,7 +50,6 @@ export async function prepare(
     return { kind: 'refused', verdict, outcome: { kind: 'refused', rule: text.rule } };
   }
   const events = await eventsOf(services, head, entry);
-  if (events === 'withdrawn') return { kind: 'withdrawn' };
   const event = events.find(({ number }) => number.index === index);
   if (!event) return { kind: 'removed' };
   const call: RequestCall = {

@@ -6,7 +6,6 @@ import { isWithdrawn } from '../tasks/content.ts';
 import { type Head, type Revision, revisionOf } from '../tasks/formats.ts';
 import { readHead } from '../tasks/read-head.ts';
 import {
-  CLIENT_HELD_MS,
   deliveryOf,
   EXCHANGE_MS,
   LEASE_MS,
@@ -106,8 +105,8 @@ async function attempt(
     services.log.error('an event was given up because it could not be read', about);
     return apply(services, turn, settle(position, { kind: 'failed' }, clock.now(), 0));
   }
-  if (prepared.kind === 'withdrawn') return 'rest';
-  if (prepared.kind === 'held') return { wakeAt: Math.min(clock.now() + CLIENT_HELD_MS, job.deadline) };
+  // Of a disabled client: the due index looks again each minute, and messages would only multiply.
+  if (prepared.kind === 'held') return 'rest';
   if (prepared.kind === 'removed') return apply(services, turn, settle(position, prepared, clock.now(), 0));
   if (prepared.kind === 'refused') {
     const settlement = settle(position, prepared.verdict, clock.now(), 0);

@@ -81,6 +81,8 @@ export interface Job {
   /** The attempt that delivered its last event. */
   readonly delivery?: Delivery;
   readonly due?: string;
+  /** Retries that operators made of it: of two at once one is refused. */
+  readonly retries?: number;
   /** Of an operator's retry only: a job stands where its config says. */
   readonly retry?: { readonly id: string; readonly standing: Standing };
 }
@@ -133,6 +135,7 @@ export function jobItem(job: Job): StoredItem {
     v: PUSH_FORMAT,
     state: job.state,
     deadline: job.deadline,
+    ...given({ retries: job.retries }),
     ...(job.retry ? standingItem(job.retry.standing) : {}),
     ...(job.due ? { ds: keys.dueShard(`${job.task}#${job.config}`), da: job.due } : {}),
   };
@@ -148,6 +151,7 @@ export function jobOf(item: StoredItem): Job {
     state: item['state'] as JobState,
     deadline: Number(item['deadline']),
     ...given({
+      retries: item['retries'] as number | undefined,
       endedAt: item['ended'] as number | undefined,
       delivery: item['delivery'] as unknown as Delivery | undefined,
       due: item['da'] as string | undefined,

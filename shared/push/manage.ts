@@ -147,6 +147,7 @@ export async function listConfigs(
 /** A config with its place in the listing, a text that sorts as the listing does and that no other config ever has. */
 export interface PlacedConfig {
   readonly place: string;
+  readonly stopped: boolean;
   readonly shown: TaskPushNotificationConfig;
 }
 
@@ -159,6 +160,7 @@ export async function placeConfigs(
   const own = await readOwn(services, client, task);
   return own?.configs.map(({ config, secret }) => ({
     place: placeOf(config),
+    stopped: config.state === 'stopped',
     shown: shownConfig(task, secret),
   }));
 }

@@ -20,7 +20,7 @@ export interface ShownConfig {
   readonly notBefore?: string;
 }
 
-/** Configs in a halted state, newest first, at most 200. */
+/** Configs in halted states, newest first, at most 200 of each. */
 export async function listHalted(
   services: Pick<StateServices, 'store'>,
   states: readonly ('paused' | 'stopped')[],
@@ -39,7 +39,7 @@ export async function listHalted(
     );
     for (const item of items) if (item && item['state'] === state) shown.push(show(configOf(item)));
   }
-  return shown;
+  return shown.sort((a, b) => ((a.since ?? '') < (b.since ?? '') ? 1 : -1));
 }
 
 /** Configs of one task. */
@@ -209,6 +209,7 @@ export async function retryJob(
   for (const state of ['delivered', 'open'] as const) {
     if ([jobOf(job), ...earlier].some((one) => one.state === state)) return state;
   }
+  const { retries = 0 } = jobOf(job);
   const { state: halted } = configOf(found);
   if (halted !== 'active') return halted;
   const id = Buffer.from(services.random.bytes(6)).toString('hex');
@@ -230,7 +231,20 @@ export async function retryJob(
     key: keys.pushConfig(task, config),
     when: [{ attribute: 'state', is: '=', value: 'active' }],
   };
-  const outcome = await services.store.transact([made, audit, beside], services.random.uuid());
+  // Of two operators at once the second finds the retry of the first.
+  const counted: Action = {
+    kind: 'update',
+    table: 'outbox',
+    key: keys.pushJob(task, config, revision),
+    changes: { set: { retries: retries + 1 } },
+    when: [
+      { attribute: 'state', is: '=', value: jobOf(job).state },
+      retries > 0
+        ? { attribute: 'retries', is: '=', value: retries }
+        : { attribute: 'retries', is: 'absent' },
+    ],
+  };
+  const outcome = await services.store.transact([made, counted, audit, beside], services.random.uuid());
   if (outcome.kind === 'refused') return retryJob(services, task, config, revision, audit);
   await services.outboxQueue.send({ task, config, retry: { id, revision } });
   return { job: jobName(retry), deadline: iso(retry.deadline)! };

@@ -58,11 +58,15 @@ function judgeStatus(status: number, retryAfter: string | undefined, now: number
   }
 }
 
+/** Of RFC 9110; what `Date.parse` makes of other texts, `-5` and `4, 4` among them, is anybody's guess. */
+const HTTP_DATE = /^(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT$/;
+
 /** Seconds or an HTTP date; `undefined` where it is neither. Between 0 and ten minutes. */
 export function retryAfterOf(value: string | undefined, now: number): number | undefined {
   if (value === undefined) return undefined;
   const text = value.trim();
-  const at = /^\d{1,9}$/.test(text) ? now + Number(text) * 1000 : Date.parse(text);
+  if (/^\d+$/.test(text)) return Math.min(MAX_RETRY_AFTER_MS, Number(text) * 1000);
+  const at = HTTP_DATE.test(text) ? Date.parse(text) : Number.NaN;
   if (Number.isNaN(at)) return undefined;
   return Math.min(MAX_RETRY_AFTER_MS, Math.max(0, at - now));
 }

@@ -5,15 +5,7 @@ import type { Action } from '../storage/port.ts';
 import { isWithdrawn } from '../tasks/content.ts';
 import { type Head, type Revision, revisionOf } from '../tasks/formats.ts';
 import { readHead } from '../tasks/read-head.ts';
-import {
-  CLIENT_HELD_MS,
-  deliveryOf,
-  EXCHANGE_MS,
-  LEASE_MS,
-  type Made,
-  noteAttempt,
-  prepare,
-} from './attempt.ts';
+import { deliveryOf, EXCHANGE_MS, LEASE_MS, type Made, noteAttempt, prepare } from './attempt.ts';
 import { type Config, type Delivery, type Job, type JobEnd, jobOf, type Standing } from './formats.ts';
 import { halt } from './halt.ts';
 import { judge } from './outcome.ts';
@@ -77,8 +69,8 @@ async function attempt(
   const { index, attempts } = turn.standing;
   const { clock } = services;
   const prepared = await prepare(services, config, { ...of, index });
-  if (prepared.kind === 'withdrawn') return end(services, job, 'superseded');
-  if (prepared.kind === 'held') return { wakeAt: Math.min(clock.now() + CLIENT_HELD_MS, job.deadline) };
+  // The due index looks again each minute.
+  if (prepared.kind === 'held') return 'rest';
   if (prepared.kind !== 'ready') {
     const verdict = prepared.kind === 'removed' ? prepared : prepared.verdict;
     const outcome = prepared.kind === 'refused' ? prepared.outcome : undefined;
@@ -138,6 +130,8 @@ async function apply(
   else await services.store.write(jobUpdate(job, standingChanges(standing.index, settlement)));
   if (settlement.kind === 'wait') next = { wakeAt: settlement.until, due: true };
   if (config.lease) await services.store.write(progressUpdate(config, { remove: [...RELEASE] }));
+  // Whoever came for the config's own events meanwhile waits for the whole lease: they go on now.
+  if (next !== 'again') await services.outboxQueue.send({ task: config.task, config: config.id });
   return next;
 }
 

@@ -78,7 +78,7 @@ async function dispatch(
   deadline: number,
 ): Promise<RpcHttpAnswer> {
   if (!isMethod(method)) return failure(id, { kind: 'method-not-found' });
-  const decoded = decodeParams(method, params, { allowHttpPush: services.loopbackWebhooks ?? false });
+  const decoded = decodeParams(method, params);
   if (!decoded.ok) return failure(id, decoded.error);
   logNotices(services, decoded.notices);
   const extensions = parseExtensions(request.headers['a2a-extensions']);

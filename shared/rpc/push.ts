@@ -142,18 +142,24 @@ export async function refusalOfWebhook(
   return invalid(`${path}url`, REFUSAL_MESSAGE);
 }
 
-/** Whether a config that comes with a follow-up message fits beside those of its task, or `stands` there already. */
+/**
+ * Whether a config that comes with a follow-up message fits beside those of its task, or `stands` there already. One that
+ * was stopped makes room, as where it is created anew: it would stay silent for ever.
+ */
 export async function refusalOfConfig(
   call: Pick<Call<'SendMessage'>, 'services' | 'client'>,
   head: Head,
   wanted: TaskPushNotificationConfig | undefined,
 ): Promise<A2AFailure | 'stands' | undefined> {
   if (!wanted) return undefined;
-  const configs = (await listConfigs(call.services, call.client.id, head.task)) ?? [];
-  const same = wanted.id ? configs.find(({ id }) => id === wanted.id) : undefined;
+  const configs = (await placeConfigs(call.services, call.client.id, head.task)) ?? [];
+  const same = wanted.id ? configs.find(({ shown }) => shown.id === wanted.id) : undefined;
   if (same) {
     const field = 'configuration.taskPushNotificationConfig.id';
-    return isIdentical(wanted, same) ? 'stands' : invalid(field, ID_TAKEN);
+    if (!isIdentical(wanted, same.shown)) return invalid(field, ID_TAKEN);
+    if (!same.stopped) return 'stands';
+    await deleteConfig(call.services, call.client.id, head.task, wanted.id!);
+    return undefined;
   }
   return configs.length >= MAX_CONFIGS
     ? tooMany('configuration.taskPushNotificationConfig', 'is one too many: the task has')

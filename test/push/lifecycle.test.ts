@@ -513,6 +513,25 @@ describe('a webhook in the life of its task', () => {
       expect(await retry({ ...message, config: 'gone' })).toBe('unknown');
     });
 
+    test('does so once also where several do at once', async () => {
+      const message = await givenUp();
+      const made = await Promise.all(Array.from({ length: 6 }, () => retry(message)));
+      expect(made.filter((one) => typeof one === 'object')).toHaveLength(1);
+      expect(made.filter((one) => one === 'open')).toHaveLength(5);
+      expect(await retryIds(message)).toHaveLength(1);
+      await push.outbox.drain();
+    });
+
+    test('wakes the events of its config that came meanwhile, as soon as it gives the lease back', async () => {
+      const message = await givenUp();
+      await retry(message);
+      const [one] = push.outbox.waiting.splice(0);
+      await work(one!.message);
+      expect(push.outbox.waiting).toEqual([
+        { message: { task: message.task, config: message.config }, at: push.clock.now() },
+      ]);
+    });
+
     test('does so once: not while a retry of it is open, and not after one was delivered', async () => {
       const message = await givenUp();
       await retry(message);

@@ -298,11 +298,6 @@ const sends: Omit<WrongRequest, 'method'>[] = [
       'configuration.taskPushNotificationConfig.taskId',
     ],
     [
-      'a push config over http',
-      configured({ taskPushNotificationConfig: { url: 'http://hook.example' } }),
-      'configuration.taskPushNotificationConfig.url',
-    ],
-    [
       'P06 a push token with a line end',
       configured({ taskPushNotificationConfig: { ...hook, token: 'a\r\nb' } }),
       'configuration.taskPushNotificationConfig.token',
