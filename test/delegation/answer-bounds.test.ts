@@ -107,13 +107,15 @@ describe('a result of a remote', () => {
   });
 
   it.each([
-    ['than a transaction takes', MAX_ANSWER_BYTES + 1],
+    ['than what is written at once', MAX_ANSWER_BYTES + 1],
+    ['than a transaction takes', 5_000_000],
     ['than an answer that is read', 9 * 1024 * 1024],
   ])('larger %s fails the step at once, with the words of a result that is too large', async (_, bytes) => {
     onGet = result(task('TASK_STATE_COMPLETED', brought(bytes)));
     const id = await delegation.hand();
     await follow(id, 2);
     expect(methods().slice(0, 2)).toEqual(['SendMessage', 'GetTask']);
+    expect(await delegation.shown(id)).toMatchObject({ state: 'ended', outcome: 'failed' });
     expect(await statusOf(id)).toMatchObject(says('larger than this gateway keeps'));
     expect(delegation.gateway.log.lines.filter(({ fields }) => fields['error'])).toEqual([]);
   });
