@@ -1,5 +1,6 @@
 import { Command, CommanderError, Option } from 'commander';
 import { addAgentCommands } from './agent-commands.ts';
+import { addAuditCommands } from './audit-commands.ts';
 import { CommandFailure } from './command-failure.ts';
 import {
   addClientCommands,
@@ -93,6 +94,7 @@ function createProgram(around: Surroundings, json: boolean, exit: { code: number
   addAgentCommands(parts);
   addRunCommands(parts);
   addDependencyCommands(parts);
+  addAuditCommands(parts);
   addGuardCommands(local, around);
   return program;
 }
@@ -109,6 +111,7 @@ const groupDescriptions: Readonly<Record<string, string>> = {
   agent: 'remote agents that runs may hand steps to',
   run: 'runs that administrators start themselves',
   dependency: 'what operators may see and mend of waits for remote agents',
+  audit: 'who did what',
   guard: 'what the address guard says to a URL',
 };
 

@@ -1,6 +1,7 @@
 import { createRegistryEditor } from '../registry/index.ts';
 import { agentOperations } from './agents.ts';
 import { approvalOperations } from './approvals.ts';
+import { auditOperations } from './audit.ts';
 import { ceilingOperations } from './ceilings.ts';
 import { clientOperations } from './clients.ts';
 import { dependencyOperations } from './dependencies.ts';
@@ -38,6 +39,7 @@ export function createAdmin(parts: AdminParts): Admin {
     Object.entries({
       ...agentOperations(own),
       ...approvalOperations(own),
+      ...auditOperations(own),
       ...ceilingOperations(own),
       ...clientOperations(own),
       ...dependencyOperations(own),

@@ -1,6 +1,8 @@
 import * as z from 'zod';
 import { auditEntry } from '../registry/index.ts';
+import { keys } from '../storage/keys.ts';
 import type { Action } from '../storage/port.ts';
+import { isTombstone } from '../tasks/formats.ts';
 import type { AdminFailure } from './failures.ts';
 import { done, failed, notFound, type OperationParts, type Operations, operation } from './operation.ts';
 
@@ -62,11 +64,17 @@ const jobName = z
   });
 
 export function pushOperations(parts: OperationParts): Operations {
-  const { push } = parts;
+  const { push, store } = parts;
+  const isThere = async (task: string) => {
+    const item = await store.get('state', keys.head(task), { consistent: true });
+    return item !== undefined && !isTombstone(item);
+  };
   return {
     'push.list': operation(listing, async ({ state, task }) => {
       const configs =
         task === undefined ? await push.listHalted(state ? [state] : HALTED) : await push.listOfTask(task);
+      if (task !== undefined && configs.length === 0 && !(await isThere(task)))
+        return failed(notFound('task', task));
       return done({ configs: configs.filter((config) => state === undefined || config.state === state) });
     }),
 

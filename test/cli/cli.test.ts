@@ -87,6 +87,8 @@ describe('the command line', () => {
     ['task show known', 'task.show', { id: 'known' }],
     ['task rebuild known', 'task.rebuild', { id: 'known' }],
     ['task repair', 'task.repair', {}],
+    ['audit list', 'audit.list', {}],
+    ['audit list --month 2026-11 --limit 3', 'audit.list', { month: '2026-11', limit: 3 }],
     ['push list', 'push.list', {}],
     ['push list --state paused --task t1', 'push.list', { state: 'paused', task: 't1' }],
     ['push show t1/paused1', 'push.show', { config: 't1/paused1' }],

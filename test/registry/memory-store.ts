@@ -64,10 +64,12 @@ export function createMemoryStore(): MemoryStore {
         throw new Error('the registry asks for whole partitions');
       const rows = [...held.values()]
         .filter((item) => item.pk === input.partition)
-        .sort((a, b) => (a.sk < b.sk ? -1 : 1))
-        .filter((item) => !input.after || item.sk > input.after['sk']!);
+        .sort((a, b) => (a.sk < b.sk === !input.descending ? -1 : 1))
+        .filter(
+          ({ sk }) => !input.after || (input.descending ? sk < input.after['sk']! : sk > input.after['sk']!),
+        );
       // Small pages, so that whoever forgets the next one is found out.
-      const page = rows.slice(0, 3).map((item) => copy(item)!);
+      const page = rows.slice(0, Math.min(3, input.limit ?? 3)).map((item) => copy(item)!);
       const last = page.at(-1);
       return rows.length > page.length && last
         ? { items: page, next: { pk: last.pk, sk: last.sk } }
