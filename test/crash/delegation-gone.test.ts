@@ -1,3 +1,3 @@
 import { delegateThroughDeath } from './harness/delegation-suite.ts';
 
-delegateThroughDeath({ unreachable: 'changes', endless: 'changes', unopened: 'changes' });
+delegateThroughDeath({ unreachable: 'changes', endless: 'changes' });

@@ -1,0 +1,3 @@
+import { delegateThroughDeath } from './harness/delegation-suite.ts';
+
+delegateThroughDeath({ unopened: 'changes' });
