@@ -49,6 +49,9 @@ const roles = z
   });
 const whole = (least: number, most: number) => z.coerce.number().int().min(least).max(most);
 
+/** Times for which CloudWatch keeps logs, days. */
+const LOG_DAYS = [1, 3, 5, 7, 14, 30, 60, 90, 180, 365] as const;
+
 const schema = z
   .object({
     stackName: z
@@ -77,7 +80,7 @@ const schema = z
     apiLogRole: flag.default(true),
     logDays: z.coerce
       .number()
-      .pipe(z.literal([1, 3, 5, 7, 14, 30, 60, 90, 180, 365]))
+      .pipe(z.literal(LOG_DAYS, { error: `must be one of ${LOG_DAYS.join(', ')}` }))
       .default(30),
     retain: flag.default(true),
   })
@@ -92,15 +95,32 @@ const schema = z
 
 export const parameterNames: readonly string[] = Object.keys(schema.shape);
 
-/** Throws an error that names each parameter that cannot be used, and why. */
-export function readParameters(context: (name: string) => unknown): Parameters {
+/** Thrown where parameters cannot be used; its message names each of them, and why. */
+export class UnusableParameters extends Error {
+  readonly tag = 'UnusableParameters';
+  constructor(problems: readonly string[]) {
+    super(
+      `These parameters (-c name=value) cannot be used:\n${problems.map((one) => `  ${one}`).join('\n')}`,
+    );
+  }
+}
+
+/** Of the whole context, flags of the CDK among it. Throws `UnusableParameters`, also for a name that is none of ours. */
+export function readParameters(context: Readonly<Record<string, unknown>>): Parameters {
+  // The CDK's own names have a colon, a slash or a hyphen.
+  const unknown = Object.keys(context).filter(
+    (name) => /^[A-Za-z0-9_]+$/.test(name) && !parameterNames.includes(name),
+  );
   const given = Object.fromEntries(
     parameterNames
-      .map((name) => [name, context(name)])
+      .map((name) => [name, context[name]])
       .filter(([, value]) => value !== undefined && value !== null),
   );
   const read = schema.safeParse(given);
-  if (read.success) return read.data;
-  const problems = read.error.issues.map((issue) => `  ${issue.path.join('.')}: ${issue.message}`).join('\n');
-  throw new Error(`These parameters (-c name=value) cannot be used:\n${problems}`);
+  const problems = read.success
+    ? []
+    : read.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
+  for (const name of unknown) problems.push(`${name}: there is no such parameter`);
+  if (read.success && problems.length === 0) return read.data;
+  throw new UnusableParameters(problems);
 }

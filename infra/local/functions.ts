@@ -61,6 +61,11 @@ export interface FunctionSource {
   readonly given?: Partial<Record<FunctionName, Handler | StreamHandler>> | undefined;
 }
 
+/** Thrown where the folder of bundles lacks one; the message says what to do. */
+export class BundlesMissing extends Error {
+  override readonly name = 'BundlesMissing';
+}
+
 /** The handlers of functions, built with these variables. Rejects with the name of the one that cannot be. */
 export async function loadFunctions(
   source: FunctionSource,
@@ -71,6 +76,10 @@ export async function loadFunctions(
     try {
       return [name, source.given?.[name] ?? (await load(name, source))] as const;
     } catch (error) {
+      if (source.bundles !== undefined && (error as NodeJS.ErrnoException).code === 'ERR_MODULE_NOT_FOUND')
+        throw new BundlesMissing(
+          `There is no bundle of the function ${name} in ${source.bundles}. "npm run bundle" writes all of them to dist.`,
+        );
       throw new Error(`The function ${name} could not be loaded.`, { cause: error });
     }
   });

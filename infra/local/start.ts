@@ -84,6 +84,7 @@ function fail(error: unknown): void {
     'DataFolderInUse',
     'DataFolderUnusable',
     'FunctionModuleUnusable',
+    'BundlesMissing',
   ]);
   if (code === 'EADDRINUSE')
     console.error(`Port ${port} is taken; choose another one with --port, or 0 for any.`);

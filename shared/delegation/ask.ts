@@ -122,7 +122,8 @@ async function show(
   until: number,
 ): Promise<void> {
   const { maxTaskMessages } = await services.registry.settings();
-  if (head.messages >= maxTaskMessages) {
+  // There is to be room for the answer.
+  if (head.messages >= maxTaskMessages - 1) {
     if (await endRun(services, head, 'TOO_MANY_MESSAGES')) await wakeDependencies(services, head.task);
     return;
   }

@@ -2,8 +2,8 @@ import * as z from 'zod';
 import type { JsonObject, JsonValue, Part } from '../protocol/index.ts';
 import type { ProviderArtifact } from './types.ts';
 
-/** Readers of the protocol's binary form refuse deeper nesting, so nothing deeper may become a result. */
-const MAX_DEPTH = 100;
+/** As deep as clients may nest, so that they can send a result back; readers of the binary form refuse 100. */
+const MAX_DEPTH = 64;
 
 const optionalText = z.string().nullish();
 /** Plain JSON of bounded depth. */
@@ -72,7 +72,8 @@ interface Contents {
 function onlyContent({ text, raw, url, data }: Contents): Part | undefined {
   const found: Part[] = [];
   if (typeof text === 'string') found.push({ text });
-  if (typeof url === 'string' && url.trim() !== '') found.push({ url });
+  // An empty one is a set member, as an empty text is, and what a client sent may be repeated.
+  if (typeof url === 'string' && (url === '' || url.trim() !== '')) found.push({ url });
   if (typeof raw === 'string') {
     const bytes = standardBase64(raw);
     if (bytes === undefined) return undefined;

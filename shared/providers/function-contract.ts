@@ -41,6 +41,8 @@ export interface FunctionInvocation {
     readonly task: string;
     readonly artifacts: readonly Artifact[];
     readonly messages: readonly Message[];
+    /** It is too large to be given: neither its artifacts nor its messages are there. */
+    readonly truncated?: true;
   }[];
   readonly instructions?: string;
   readonly acceptedOutputModes: readonly string[];
@@ -87,8 +89,11 @@ export type FunctionAnswer = {
 /** The protocol's artifact, or the short form with a single text or data. */
 export type FunctionArtifact =
   | (Omit<Artifact, 'artifactId'> & { readonly artifactId?: string })
-  | { readonly name?: string; readonly text: string }
-  | { readonly name?: string; readonly data: Artifact['parts'][number]['data'] };
+  /** An artifact's members and those of its only part, side by side. */
+  | (Omit<Artifact, 'artifactId' | 'parts' | 'metadata'> & { readonly artifactId?: string } & Omit<
+        Artifact['parts'][number],
+        'metadata'
+      >);
 
 export function buildInvocation(request: ProviderRequest): FunctionInvocation {
   return {
@@ -148,18 +153,24 @@ const textSchema = z
   .transform((text): Part[] => [{ text }]);
 const sayingSchema = z.union([textSchema, partsSchema]);
 
-/** The short form is an artifact whose only part stands in it. */
+/** The short form is an artifact whose only part stands in it. One with parts has no content beside them. */
 const answeredArtifactSchema = z.preprocess((value) => {
   const short = shortArtifactSchema.safeParse(value);
   if (!short.success) return value;
-  const { name, text, data } = short.data;
-  return { name, parts: [{ text, data }] };
+  const { text, data, raw, url, filename, mediaType, parts, ...artifact } = short.data;
+  if (parts === null || parts === undefined)
+    return { ...artifact, parts: [{ text, data, raw, url, filename, mediaType }] };
+  const isTwice = [text, raw, url].some((one) => typeof one === 'string') || data !== undefined;
+  return isTwice ? undefined : value;
 }, artifactSchema);
-const shortArtifactSchema = z.object({
-  name: z.string().nullish(),
-  parts: z.null().optional(),
+const shortArtifactSchema = z.looseObject({
+  parts: z.unknown().optional(),
   text: z.string().nullish(),
   data: jsonValueSchema.optional(),
+  raw: z.string().nullish(),
+  url: z.string().nullish(),
+  filename: z.string().nullish(),
+  mediaType: z.string().nullish(),
 });
 
 const count = z.int().nonnegative();

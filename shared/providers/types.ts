@@ -17,6 +17,8 @@ export interface ProviderRequest {
     readonly task: string;
     readonly artifacts: readonly Artifact[];
     readonly messages: readonly Message[];
+    /** It is too large to be given: neither its artifacts nor its messages are there. */
+    readonly truncated?: true;
   }[];
   readonly instructions?: string;
   readonly acceptedOutputModes: readonly string[];

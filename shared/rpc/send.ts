@@ -10,7 +10,8 @@ import {
 } from '../protocol/index.ts';
 import { mayOpenTask } from '../quotas/index.ts';
 import { isRetainable, type Profile, resolveLevel } from '../registry/index.ts';
-import { nameOf } from '../runs/recover.ts';
+import { needOf } from '../runs/decide.ts';
+import { endRun, nameOf } from '../runs/recover.ts';
 import { type Accepted, type Accepting, createTask, resumeTask } from '../tasks/accept.ts';
 import { isWithdrawn } from '../tasks/content.ts';
 import { findSent, type SentMessage } from '../tasks/dedup.ts';
@@ -193,7 +194,7 @@ async function refusalOfTask(call: Send, head: Head | undefined): Promise<A2AFai
   if (head.messages >= call.settings.maxTaskMessages) {
     return { kind: 'unsupported-operation', reason: 'TASK_FULL' };
   }
-  const refused = refusalOfState(head);
+  const refused = refusalOfState(head) ?? (await refusalOfLate(call, head));
   if (refused || isRetainable(await call.services.privacy.levelOf(head))) return refused;
   return { kind: 'unsupported-operation', reason: 'RESULT_NOT_RETAINABLE' };
 }
@@ -216,6 +217,14 @@ function refusalOfState(head: Head): A2AFailure | undefined {
     default:
       return { kind: 'unsupported-operation', reason: 'TASK_TERMINAL' };
   }
+}
+
+/** The limit of a question holds from its moment on, also before the sweeper has come to end the task. */
+async function refusalOfLate({ services }: Send, head: Head): Promise<A2AFailure | undefined> {
+  const need = needOf(head, services.clock.now());
+  if (need.kind !== 'end') return undefined;
+  await endRun(services, head, need.reason);
+  return { kind: 'unsupported-operation', reason: 'TASK_TERMINAL' };
 }
 
 async function overQuota(call: Send, head: Head | undefined): Promise<A2AFailure | undefined> {

@@ -48,7 +48,8 @@ export async function stepOf(concluding: Concluding, head: Head, result: ValidRe
     }
     case 'input-required':
     case 'auth-required': {
-      if (head.messages >= settings.maxTaskMessages) return endFor('TOO_MANY_MESSAGES');
+      // A question is asked only where there is room for its answer.
+      if (head.messages >= settings.maxTaskMessages - 1) return endFor('TOO_MANY_MESSAGES');
       const state =
         result.kind === 'input-required' ? 'TASK_STATE_INPUT_REQUIRED' : 'TASK_STATE_AUTH_REQUIRED';
       const deadline = now + (profile?.inputSeconds ?? 0) * 1000;

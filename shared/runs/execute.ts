@@ -101,6 +101,8 @@ async function callProviders(
   const turn = await readTurn(services, head);
   const input = await loadRun(services, head, settings, turn?.message);
   session.message = input.number;
+  // A turn after a delegation says what it has to say anew.
+  session.beginAttempt(turn ? [] : input.told);
   session.turns = turn?.turns ?? 0;
   session.hops = hopsOf(input.message);
   const found = await Promise.all(profile.providers.map((id) => services.registry.provider(id)));
@@ -122,6 +124,7 @@ async function callProviders(
     // tried. A provider whose answer could not be kept is not called (design §7).
     onAttempt: async (provider) => {
       session.provider = provider.id;
+      session.beginAttempt();
       const level = tighter(await services.privacy.levelOf(session.head), provider.answerLevel ?? 'full');
       await session.tighten(level, provider.id);
       return !session.lost.aborted && isRetainable(session.head.ceiling) ? 'go' : 'stop';

@@ -1,4 +1,5 @@
-import type { Artifact, Message } from '../protocol/index.ts';
+import type { Message } from '../protocol/index.ts';
+import type { ProviderRequest } from '../providers/index.ts';
 import type { Settings } from '../registry/types.ts';
 import { keys } from '../storage/keys.ts';
 import { type MessagePayload, readContent, readStored } from '../tasks/content.ts';
@@ -28,11 +29,9 @@ export interface RunInput {
   readonly outputModes: readonly string[];
   readonly history: readonly Message[];
   readonly contextMessages: readonly Message[];
-  readonly references: readonly {
-    readonly task: string;
-    readonly artifacts: readonly Artifact[];
-    readonly messages: readonly Message[];
-  }[];
+  readonly references: ProviderRequest['references'];
+  /** Words of status messages that earlier attempts of this run have told already, in order. */
+  readonly told: readonly string[];
 }
 
 /** Thrown when a run's own messages cannot be read now; the run is tried again. */
@@ -71,6 +70,7 @@ export async function loadRun(
     history: own.history.map((payload) => payload.message),
     contextMessages,
     references,
+    told: own.told,
   };
 }
 
@@ -99,7 +99,11 @@ async function readOwn(
     head.form === 'full'
       ? read.messages
       : await Promise.all(wanted.map((ref, i) => originalOr(services, head, ref, read.messages[i]!)));
-  return { message: originals.at(-1)!, number: current.number, history: originals.slice(0, -1) };
+  const history = originals.slice(0, -1);
+  // In order of their numbers, so what came behind the message is what the run has said since.
+  const since = history.filter((_, i) => earlier[i]!.number > current.number);
+  const told = since.flatMap(({ message }) => message.parts.flatMap(({ text }) => text ?? []));
+  return { message: originals.at(-1)!, number: current.number, history, told };
 }
 
 async function originalOr(services: TaskServices, head: Head, ref: MessageRef, kept: MessagePayload) {
@@ -125,9 +129,11 @@ async function readContext(services: TaskServices, head: Head, bounds: Bounds): 
   let bytes = 0;
   for (const pair of earlier) {
     for (const message of (await readMessages(services, pair, bounds.maxContextMessages)).toReversed()) {
-      bytes += JSON.stringify(message).length;
-      if (messages.length >= bounds.maxContextMessages || bytes > bounds.maxContextBytes)
-        return messages.toReversed();
+      if (messages.length >= bounds.maxContextMessages) return messages.toReversed();
+      const size = sizeOf(message);
+      // One that is too large takes no smaller one with it.
+      if (bytes + size > bounds.maxContextBytes) continue;
+      bytes += size;
       messages.push(message);
     }
   }
@@ -141,7 +147,7 @@ async function readReferences(
   bounds: Bounds,
 ): Promise<RunInput['references']> {
   const ids = [...new Set(message.referenceTaskIds ?? [])].slice(0, bounds.maxReferenceTasks);
-  const references: { task: string; artifacts: readonly Artifact[]; messages: readonly Message[] }[] = [];
+  const references: RunInput['references'][number][] = [];
   let bytes = 0;
   for (const pair of await readTasks(services, head.client, ids)) {
     const read = await readContent(services, {
@@ -155,8 +161,12 @@ async function readReferences(
       artifacts: read.result?.artifacts ?? [],
       messages: spokenIn(read.messages, read.result?.message),
     };
-    bytes += JSON.stringify(reference).length;
-    if (bytes > bounds.maxContextBytes) break;
+    const size = sizeOf(reference);
+    if (bytes + size > bounds.maxContextBytes) {
+      references.push({ task: pair.head.task, artifacts: [], messages: [], truncated: true });
+      continue;
+    }
+    bytes += size;
     references.push(reference);
   }
   return references;
@@ -186,14 +196,27 @@ async function readTasks(services: TaskServices, client: string, tasks: readonly
   return pairs;
 }
 
-async function readMessages(services: TaskServices, pair: Pair, max: number): Promise<readonly Message[]> {
-  const result = pair.view.result?.message ? pair.view.result : undefined;
-  const read = await readContent(services, {
-    head: pair.head,
-    messages: refsOf(pair.view).slice(-max),
-    result,
-  });
-  return read === 'removed' ? [] : spokenIn(read.messages, read.result?.message);
+/** What was said in a task, and what it brought: an agent that answers with artifacts has to see its own answers too. */
+async function readMessages(
+  services: TaskServices,
+  { head, view }: Pair,
+  max: number,
+): Promise<readonly Message[]> {
+  const messages = refsOf(view).slice(-max);
+  const read = await readContent(services, { head, messages, result: view.result });
+  if (read === 'removed') return [];
+  const parts = (read.result?.artifacts ?? []).flatMap((artifact) => artifact.parts);
+  const ids = { messageId: `${head.task}-result`, taskId: head.task, contextId: head.context };
+  const answer: Message[] = parts.length > 0 ? [{ ...ids, role: 'ROLE_AGENT', parts }] : [];
+  return [
+    ...read.messages.map(({ message }) => message),
+    ...answer,
+    ...(read.result?.message ? [read.result.message] : []),
+  ];
+}
+
+function sizeOf(value: unknown): number {
+  return Buffer.byteLength(JSON.stringify(value));
 }
 
 function spokenIn(payloads: readonly MessagePayload[], ending: Message | undefined): readonly Message[] {

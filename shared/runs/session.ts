@@ -43,6 +43,9 @@ export class RunSession {
   #head: Head;
   #line: Promise<unknown> = Promise.resolve();
   #beats: Promise<unknown>[] = [];
+  /** Words of status messages that were committed for this run, and those that this attempt has said. */
+  #told: string[] = [];
+  #repeated: string[] = [];
 
   constructor(services: TaskServices, head: Head, maxMessages: number) {
     this.#services = services;
@@ -71,12 +74,34 @@ export class RunSession {
     await Promise.allSettled([...this.#beats, this.#line]);
   }
 
+  /**
+   * Another attempt begins, by another provider or after one that did not live: `told` is what earlier ones said. What it
+   * says again is told no second time (design §5: each once, in order).
+   */
+  beginAttempt(told: readonly string[] = this.#told): void {
+    this.#told = [...told];
+    this.#repeated = [];
+  }
+
+  /** As often as it was told before, a text that an attempt says is that one again. */
+  #isTold(text: string): boolean {
+    const count = (all: readonly string[]) => all.filter((one) => one === text).length;
+    if (count(this.#repeated) >= count(this.#told)) return false;
+    this.#repeated.push(text);
+    return true;
+  }
+
   /** Commits a status message while the run goes on. Over the bound of messages the words are dropped, the run is not. */
-  progress(text: string): Promise<void> {
+  progress(words: string): Promise<void> {
+    const text = words.toWellFormed();
     return this.#inLine(async () => {
       if (this.lost.aborted || this.#over.signal.aborted) return;
-      if (this.#head.messages >= this.#maxMessages - 1) return;
-      await this.#commitSpoken([{ text: text.toWellFormed() }], {
+      if (this.#isTold(text)) return;
+      // There is to be room for a question and its answer.
+      if (this.#head.messages >= this.#maxMessages - 2) return;
+      this.#told.push(text);
+      this.#repeated.push(text);
+      await this.#commitSpoken([{ text }], {
         state: 'TASK_STATE_WORKING',
         run: 'running',
         keepLease: true,

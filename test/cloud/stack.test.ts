@@ -291,7 +291,7 @@ describe('operators', () => {
 });
 
 describe('parameters', () => {
-  const read = (given: Record<string, unknown>) => () => readParameters((name) => given[name]);
+  const read = (given: Record<string, unknown>) => () => readParameters(given);
 
   it('that cannot be used are refused by name', () => {
     expect(read({ domainName: 'a.example.com' })).toThrow(/domainName and certificateArn go together/);
@@ -301,7 +301,10 @@ describe('parameters', () => {
     expect(read({ callbackConcurrency: '1' })).toThrow(/callbackConcurrency/);
     expect(read({ roles: 'none' })).toThrow(/roles: must be server, client or both/);
     expect(read({ retain: 'perhaps' })).toThrow(/retain/);
-    expect(read({ logDays: '31' })).toThrow(/logDays/);
+    expect(read({ logDays: '31' })).toThrow(/logDays: must be one of 1, 3, 5/);
+    // A slip of the pen would deploy the default.
+    expect(read({ role: 'client' })).toThrow(/role: there is no such parameter/);
+    expect(read({ '@aws-cdk/core:x': true, 'aws:cdk:y': 1, 'cli-telemetry': false })).not.toThrow();
     expect(read({ alarmEmail: 'nobody' })).toThrow(/alarmEmail/);
     expect(read({ stackName: '1st' })).toThrow(/stackName/);
   });

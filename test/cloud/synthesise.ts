@@ -41,7 +41,7 @@ export function synthesise(
     context: Record<string, unknown>;
   };
   const app = new App({ context: { ...context, ...given } });
-  const parameters = readParameters((name) => app.node.tryGetContext(name));
+  const parameters = readParameters(app.node.getAllContext());
   const stack = new SealpostStack(app, 'Sealpost', {
     stackName: parameters.stackName,
     parameters,

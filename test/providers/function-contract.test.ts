@@ -168,6 +168,7 @@ describe('an answer that fits no form is invalid and not retryable:', () => {
     ['artifacts that are no list', { artifacts: { text: 'x' } }],
     ['an artifact that is a text', { artifacts: ['x'] }],
     ['an artifact with neither text nor data nor parts', { artifacts: [{ name: 'n' }] }],
+    ['a short artifact with parts besides', { artifacts: [{ text: 'a', parts: [{ text: 'b' }] }] }],
     ['a short artifact with text and data', { artifacts: [{ text: 't', data: 1 }] }],
     ['an artifact with empty parts', { artifacts: [{ parts: [], text: 't' }] }],
     ['a part with two contents', { artifacts: [{ parts: [{ text: 't', data: 1 }] }] }],
@@ -183,6 +184,27 @@ describe('an answer that fits no form is invalid and not retryable:', () => {
       progress: [],
       result: { kind: 'failed', reason: 'invalid-answer', retryable: false },
       flaw: expect.any(String),
+    });
+  });
+
+  test('a short artifact keeps every member beside its content', () => {
+    const { result } = readAnswer({
+      artifacts: [
+        {
+          artifactId: 'a1',
+          name: 'n',
+          description: 'd',
+          metadata: { m: 1 },
+          raw: 'AA==',
+          filename: 'f',
+          mediaType: 'image/png',
+        },
+      ],
+    });
+    const parts = [{ raw: 'AA==', filename: 'f', mediaType: 'image/png' }];
+    expect(result).toEqual({
+      kind: 'completed',
+      artifacts: [{ artifactId: 'a1', name: 'n', description: 'd', metadata: { m: 1 }, parts }],
     });
   });
 

@@ -42,6 +42,11 @@ describe('a result that can be kept', () => {
     ]);
   });
 
+  test('holds empty contents, as the protocol does, and nesting as deep as clients may', () => {
+    const parts = [{ text: '' }, { url: '' }, { raw: '' }, { data: nested(64) }] as Part[];
+    expect(validateResult(completed([{ parts }]), countingIds())).toMatchObject({ artifacts: [{ parts }] });
+  });
+
   test('is Unicode: half a character, which no client could read, becomes a replacement character', () => {
     const half = 'a\ud83d';
     const result = validateResult(
@@ -129,7 +134,7 @@ describe('a result that cannot be kept is failed as an invalid answer:', () => {
     ['a blank url', { parts: [{ url: ' ' }] }],
     ['data that is no JSON', { parts: [{ data: { when: new Date(0) } }] }],
     ['data with a number that JSON cannot say', { parts: [{ data: Number.POSITIVE_INFINITY }] }],
-    ['data nested too deep', { parts: [{ data: nested(101) }] }],
+    ['data nested deeper than clients may nest', { parts: [{ data: nested(65) }] }],
     ['metadata that is an array', { parts: [{ text: 'x' }], metadata: [] }],
     ['metadata with a function', { parts: [{ text: 'x' }], metadata: { f: () => 1 } }],
     ['metadata of a part with undefined', { parts: [{ text: 'x', metadata: { u: undefined } }] }],

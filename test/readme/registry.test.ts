@@ -101,7 +101,7 @@ describe('the README on what administrators set', () => {
   it('names every parameter of a deployment and no other, with its default', () => {
     const rows = tableOf('parameter', 'meaning', 'default');
     expect(rows.map(([name]) => namesIn(name)[0])).toEqual(parameterNames);
-    const defaults: Readonly<Record<string, unknown>> = { ...readParameters(() => undefined) };
+    const defaults: Readonly<Record<string, unknown>> = { ...readParameters({}) };
     for (const [name = '', , stated] of rows) {
       const value = defaults[namesIn(name)[0] ?? ''];
       if (value === undefined) expect(['none', "the API's own URL"], name).toContain(stated);

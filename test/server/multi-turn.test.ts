@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { Message } from '../../shared/protocol/index.ts';
+import { CACHE_MS } from '../../shared/registry/index.ts';
 import { systemClock } from '../../shared/runtime/system.ts';
-import { executing, message } from './rig.ts';
+import { executing, message, register } from './rig.ts';
 import {
   ask,
   asking,
@@ -140,7 +141,7 @@ describe('a task that asks its client', () => {
     expect(texts(sent.result.task.history)).toEqual(['c']);
   });
 
-  test('a task that is full takes no more, and says so', async () => {
+  test('a task without room for an answer is asked nothing: it ends, and says why', async () => {
     await using full = await startScene({
       clients: ['wordy'],
       adapters: { asks: provider(() => ({ kind: 'input-required', message: [{ text: 'more?' }] })) },
@@ -150,14 +151,79 @@ describe('a task that asks its client', () => {
     const say = (more: object) =>
       ask(full.gateway, 'wordy', 'SendMessage', { tenant: 'asks', message: message('x', more) });
     const { id } = (await say({})).result.task;
-    expect((await say({ taskId: id })).result.task.status.state).toBe('TASK_STATE_INPUT_REQUIRED');
+    const { task } = (await say({ taskId: id })).result;
+    expect(task).toMatchObject({
+      status: { state: 'TASK_STATE_FAILED' },
+      metadata: { reason: 'TOO_MANY_MESSAGES' },
+    });
+    expect(errorOf(await say({ taskId: id })).own).toBe('TASK_TERMINAL');
+  });
+
+  test('a task that is full takes no more, and says so', async () => {
+    await using full = await startScene({ clients: ['wordy'], adapters: { asks: asking() } });
+    await using _executor = executing(full.gateway);
+    const say = (more: object) =>
+      ask(full.gateway, 'wordy', 'SendMessage', { tenant: 'asks', message: message('x', more) });
+    const { id } = (await say({})).result.task;
+    // Lowered since it asked.
+    await register(full.rig.store, { settings: { maxTaskMessages: 2 } });
+    await new Promise((resolve) => setTimeout(resolve, CACHE_MS + 100));
     expect(errorOf(await say({ taskId: id }))).toEqual({
       code: -32004,
       reason: 'UNSUPPORTED_OPERATION',
       own: 'TASK_FULL',
     });
     const { result } = await ask(full.gateway, 'wordy', 'GetTask', { id });
-    expect(result.history).toHaveLength(4);
+    expect(result.history).toHaveLength(2);
+  });
+
+  test('an answer that comes after its limit is refused, also before the sweeper has ended the task', async () => {
+    let ahead = 0;
+    await using late = await startScene({
+      clients: ['tardy'],
+      adapters: { asks: asking() },
+      profiles: { asks: { inputSeconds: 60 } },
+      clock: { ...systemClock, now: () => Date.now() + ahead },
+    });
+    await using _executor = executing(late.gateway);
+    const say = (more: object) =>
+      ask(late.gateway, 'tardy', 'SendMessage', { tenant: 'asks', message: message('x', more) });
+    const { id } = (await say({})).result.task;
+    ahead = 60_001;
+    expect(errorOf(await say({ taskId: id })).own).toBe('TASK_TERMINAL');
+    expect((await ask(late.gateway, 'tardy', 'GetTask', { id })).result).toMatchObject({
+      status: { state: 'TASK_STATE_FAILED' },
+      metadata: { reason: 'INPUT_EXPIRED' },
+    });
+  });
+
+  test('progress is told once, however often the run is tried, and leaves room for a question', async () => {
+    const says = provider(async ({ progress, attempt }) => {
+      for (const text of ['one', 'two', 'two']) await progress(text);
+      if (attempt < 3) return { kind: 'failed', reason: 'declared', retryable: true };
+      await progress('three');
+      return completed('done');
+    });
+    const chatty = provider(async ({ progress }) => {
+      for (let i = 0; i < 9; i++) await progress(`p${i}`);
+      return { kind: 'input-required', message: [{ text: 'well?' }] };
+    });
+    await using scene = await startScene({
+      clients: ['told'],
+      adapters: { says, chatty },
+      settings: { maxTaskMessages: 6 },
+    });
+    await using _executor = executing(scene.gateway);
+    const run = async (tenant: string) =>
+      (await ask(scene.gateway, 'told', 'SendMessage', { tenant, message: message('go') })).result.task;
+    expect(texts((await run('says')).history)).toEqual(['go', 'one', 'two', 'two']);
+    expect(says.requests).toHaveLength(3);
+    const asked = await run('chatty');
+    expect(texts(asked.history)).toEqual(['go', 'p0', 'p1', 'p2', 'well?']);
+    const reply = await ask(scene.gateway, 'told', 'SendMessage', {
+      message: message('so', { taskId: asked.id }),
+    });
+    expect(reply.error).toBeUndefined();
   });
 });
 
@@ -236,7 +302,14 @@ describe('a context', () => {
     await taskOf('speaks', 'second', { contextId });
     const third = await taskOf('echo', 'third', { contextId });
     expect(third.contextId).toBe(contextId);
-    expect(texts(echo.requests.at(-1)!.contextMessages)).toEqual(['first', 'second', 'said second']);
+    // Of its artifacts too: else an agent that answers with those would not know what it answered. Four at most.
+    const { contextMessages } = echo.requests.at(-1)!;
+    expect(contextMessages.map(({ role, parts }) => [role, parts[0]?.text])).toEqual([
+      ['ROLE_AGENT', 'first'],
+      ['ROLE_USER', 'second'],
+      ['ROLE_AGENT', 'second'],
+      ['ROLE_AGENT', 'said second'],
+    ]);
     expect(echo.requests.at(-1)!.history).toEqual([]);
     expect(third.history).toHaveLength(1);
   });
@@ -244,13 +317,21 @@ describe('a context', () => {
   test('it is bounded in messages, and the newest are kept', async () => {
     const contextId = 'a long one';
     for (const text of ['1', '2', '3', '4', '5', '6']) await taskOf('echo', text, { contextId });
-    expect(texts(echo.requests.at(-1)!.contextMessages)).toEqual(['2', '3', '4', '5']);
+    expect(texts(echo.requests.at(-1)!.contextMessages)).toEqual(['4', '4', '5', '5']);
   });
 
   test('it is bounded in bytes, and the newest are kept', async () => {
     const contextId = 'a wide one';
     for (const digit of ['1', '2', '3', '4']) await taskOf('echo', digit.repeat(1_500), { contextId });
-    expect(texts(echo.requests.at(-1)!.contextMessages)).toEqual(['2'.repeat(1_500), '3'.repeat(1_500)]);
+    expect(texts(echo.requests.at(-1)!.contextMessages)).toEqual(['3'.repeat(1_500), '3'.repeat(1_500)]);
+  });
+
+  test('bytes are those of UTF-8, and one message that is too large takes no smaller one with it', async () => {
+    const contextId = 'an uneven one';
+    await taskOf('echo', 'small', { contextId });
+    await taskOf('echo', '\u6f22'.repeat(1_500), { contextId });
+    await taskOf('echo', 'last', { contextId });
+    expect(texts(echo.requests.at(-1)!.contextMessages)).toEqual(['small', 'small']);
   });
 
   test('T01 the same contextId of another client is another context', async () => {
@@ -278,6 +359,16 @@ describe('references', () => {
     expect(references).toHaveLength(1);
     expect(references[0]).toMatchObject({ task: source.id, artifacts: source.artifacts });
     expect(texts(references[0]!.messages)).toEqual(['the source', 'said the source']);
+  });
+
+  test('one that is too large is said to be, and takes no smaller one with it', async () => {
+    const large = await taskOf('echo', 'x'.repeat(4_100));
+    const small = await taskOf('echo', 'small');
+    await taskOf('echo', 'see there', { referenceTaskIds: [large.id, small.id] });
+    expect(echo.requests.at(-1)!.references).toMatchObject([
+      { task: large.id, artifacts: [], messages: [], truncated: true },
+      { task: small.id, artifacts: small.artifacts },
+    ]);
   });
 
   test('more than the bound is refused by name', async () => {
