@@ -78,8 +78,6 @@ const OUR_PARAMS_ANSWER: Record<string, string | undefined> = {
   '22- ListTasks bad status': 'status',
   '22- ListTasks bad timestamp': 'statusTimestampAfter',
   '22- CreatePush no url': 'url',
-  '22- CreatePush bad url': 'url',
-  '22- CreatePush metadata address': 'url',
   '23- SendStreamingMessage {}': 'message',
 };
 

@@ -142,8 +142,7 @@ describe('SendMessage and execution modes (M)', () => {
     const { id: taskId, contextId } = all[0]!.result.task;
     expect(outline(all)).toEqual([
       'task SUBMITTED',
-      'statusUpdate WORKING',
-      'statusUpdate WORKING',
+      // Said by each of three attempts, told once.
       'statusUpdate WORKING',
       'statusUpdate FAILED',
     ]);
