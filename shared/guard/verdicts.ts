@@ -44,8 +44,7 @@ export interface Refused {
 }
 
 /** The one sentence a remote caller gets of a URL for any refusal, whatever the rule and however long it took. */
-export const REFUSAL_MESSAGE =
-  'cannot be used: a webhook is an https URL with a public host name, on a port that is open to the client';
+export const REFUSAL_MESSAGE = 'cannot be used: a webhook needs a public https URL without a user name';
 
 export function refuse(rule: Refused['rule'], addressClass?: AddressClass): Refused {
   return addressClass === undefined ? { verdict: 'refuse', rule } : { verdict: 'refuse', rule, addressClass };
