@@ -1,3 +1,3 @@
 import { delegateThroughDeath } from './harness/delegation-suite.ts';
 
-delegateThroughDeath({ questions: 'changes' });
+delegateThroughDeath({ questions: 'changes of the reconciler' });

@@ -1,15 +1,18 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import { type DelegationScenarioName, delegationScenarios } from '../delegation-scenarios.ts';
+import type { Bench } from './bench.ts';
 import type { Call } from './calls.ts';
-import { death, differs, everywhere, frost } from './disturb.ts';
+import { death, differs, everywhere, frost, play } from './disturb.ts';
+import { seeded } from './seeded.ts';
 import { PATIENCE, withBench } from './suite.ts';
+import type { WorldOptions } from './world.ts';
 
 /**
  * `all`: every call of a storage, a queue, a provider or a remote agent. `changes`: whoever dies of a read dies as before
  * its next call, so those that change something or leave the gateway do for the rest. What `rpc` does is of interest only
  * where clients act on a delegated task.
  */
-export type Calls = 'all' | 'changes' | 'changes of clients too';
+export type Calls = 'all' | 'changes' | 'changes of clients too' | 'changes of the reconciler';
 
 const isRead = ({ name }: Call): boolean => /(GetItem|Query|Scan)Command$/.test(name);
 const isOf = ({ instance }: Call, ...functions: string[]): boolean =>
@@ -17,7 +20,12 @@ const isOf = ({ instance }: Call, ...functions: string[]): boolean =>
 
 function which(calls: Calls): (call: Call) => boolean {
   if (calls === 'all') return differs;
-  return (call) => !isRead(call) && (calls === 'changes of clients too' || !isOf(call, 'rpc'));
+  const isCounted = {
+    changes: (call: Call) => !isOf(call, 'rpc'),
+    'changes of clients too': () => true,
+    'changes of the reconciler': (call: Call) => isOf(call, 'reconciler'),
+  }[calls];
+  return (call) => !isRead(call) && call.name !== 'kms Decrypt' && isCounted(call);
 }
 
 /**
@@ -60,4 +68,21 @@ export function delegateThroughFrost(
       });
     }
   });
+}
+
+/** Plays every delegation under each seed; answers what broke, with the scenario and the seed that did it. */
+export async function delegateUnder(
+  bench: Bench,
+  options: (rng: () => number) => WorldOptions,
+  seeds: readonly number[],
+): Promise<string> {
+  const found: string[] = [];
+  for (const scenario of Object.values(delegationScenarios)) {
+    for (const seed of seeds) {
+      const played = await play(bench, scenario, { seed, shuffled: true, ...options(seeded(seed)) });
+      if (played.broken.length > 0)
+        found.push([`${scenario.name}, seed ${seed}`, ...played.broken].join('\n  '));
+    }
+  }
+  return found.join('\n');
 }
