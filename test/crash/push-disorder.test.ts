@@ -19,7 +19,6 @@ describe('push in disorder: each event at least once, in order, at most eight ti
     { timeout: 600_000 },
     async (_, scenario) => {
       const { points, broken } = await everywherePush(bench, scenario, frost, {
-        writes: true,
         of: /^(delivery|projector|projection-retry|sweeper)/,
       });
       console.log(`${scenario.name}: ${points} points of frost`);

@@ -203,39 +203,39 @@ export async function playPush(bench: PushBench, scenario: PushScenario, options
 const READ = /dynamodb (GetItem|BatchGetItem|Query|Scan)Command$/;
 
 /**
- * One run for each call, disturbed there: before and after what has an effect, before a read. Of a sweeper's look-ups
- * nothing depends. `writes`: leaves the reads out; `of`: only calls of these instances.
+ * One run for each call that changes something or leaves the gateway, disturbed there, before and after it took effect:
+ * whoever dies of a read dies as before its next call. `of`: only calls of these instances.
  */
 export async function everywherePush(
   bench: PushBench,
   scenario: PushScenario,
   fateOf: (number: number, when: When) => Fate,
-  { writes = false, of = /./ } = {},
+  { of = /./ } = {},
 ): Promise<{ readonly points: number; readonly broken: readonly string[] }> {
   const found: string[] = [];
   let points = 0;
+  /** With the fate at the first call of interest from number `k` on; answers which that was. */
+  const disturb = async (k: number, when: When): Promise<number | undefined> => {
+    let met: { readonly name: string; readonly number: number } | undefined;
+    const run = await playPush(bench, scenario, {
+      plan: (call, number) => {
+        const name = `${call.instance.name} ${call.name}`;
+        if (met || number < k || READ.test(name) || !of.test(name)) return GO;
+        met = { name, number };
+        return fateOf(number, when);
+      },
+    });
+    if (!met) return undefined;
+    points++;
+    if (run.broken.length > 0)
+      found.push([`${scenario.name}, call ${met.number} (${met.name}), ${when}`, ...run.broken].join('\n  '));
+    return met.number;
+  };
   for (let k = 1; found.length < 3; k++) {
-    for (const when of ['before', 'after'] as const) {
-      let met: string | undefined;
-      let disturbed = false;
-      const run = await playPush(bench, scenario, {
-        plan: (call, number) => {
-          if (number !== k) return GO;
-          met = `${call.instance.name} ${call.name}`;
-          const reads = READ.test(met);
-          if (!of.test(met) || (reads && (writes || when === 'after' || met.startsWith('sweeper'))))
-            return GO;
-          disturbed = true;
-          return fateOf(k, when);
-        },
-      });
-      if (!met) return { points, broken: found };
-      if (!disturbed) break;
-      points++;
-      if (run.broken.length > 0)
-        found.push([`${scenario.name}, call ${k} (${met}), ${when}`, ...run.broken].join('\n  '));
-      if (READ.test(met)) break;
-    }
+    const met = await disturb(k, 'before');
+    if (met === undefined) break;
+    await disturb(met, 'after');
+    k = met;
   }
   return { points, broken: found };
 }

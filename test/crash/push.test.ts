@@ -17,9 +17,7 @@ describe('push with a death at every step: each event at least once, in order, a
       // Undisturbed first: what breaks then is no crash's fault.
       expect((await playPush(bench, scenario)).broken.join('\n')).toBe('');
       const started = performance.now();
-      const { points, broken } = await everywherePush(bench, scenario, death, {
-        writes: scenario === exhausting,
-      });
+      const { points, broken } = await everywherePush(bench, scenario, death);
       const seconds = ((performance.now() - started) / 1000).toFixed(0);
       console.log(`${scenario.name}: ${points} crash points, ${seconds} s`);
       expect(broken.join('\n')).toBe('');
