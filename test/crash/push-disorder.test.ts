@@ -19,11 +19,12 @@ describe('push in disorder: each event at least once, in order, at most eight ti
     { timeout: 600_000 },
     async (_, scenario) => {
       const { points, broken } = await everywherePush(bench, scenario, frost, {
+        moments: ['after'],
         of: /^(delivery|projector|projection-retry|sweeper)/,
       });
       console.log(`${scenario.name}: ${points} points of frost`);
       expect(broken.join('\n')).toBe('');
-      expect(points).toBeGreaterThan(15);
+      expect(points).toBeGreaterThan(8);
     },
   );
 

