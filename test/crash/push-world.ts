@@ -26,6 +26,7 @@ import { VirtualClock } from './harness/clock.ts';
 import { type Deliveries, prompt } from './harness/deliveries.ts';
 import { Died, Instance } from './harness/instance.ts';
 import { isRevision, writesOf } from './harness/ledger.ts';
+import { Looking } from './harness/looking.ts';
 import { VirtualQueue } from './harness/queue.ts';
 import { seeded, seededRandom } from './harness/seeded.ts';
 import { VirtualStream } from './harness/stream.ts';
@@ -127,6 +128,7 @@ export class PushWorld {
   readonly calls: Calls;
   /** Straight to the engine: no call of any instance. */
   readonly store: Store;
+  readonly #looking: Looking;
   readonly gateway: Gateway;
   readonly #options: PushWorldOptions;
   readonly #client: DynamoDBClient;
@@ -155,7 +157,9 @@ export class PushWorld {
     this.#seed = (options.seed ?? 1) * 1_000;
     const { clock } = this;
     const rng = seeded(this.#seed + 1);
-    this.store = createDynamoStore({ client, tables, clock, random: seededRandom(this.#seed + 2) });
+    const store = createDynamoStore({ client, tables, clock, random: seededRandom(this.#seed + 2) });
+    this.#looking = new Looking(store);
+    this.store = this.#looking.store;
     this.gateway = createGateway({ store: this.store, clock, keyService: this.#keyService });
     this.calls = new Calls({
       plan: options.plan ?? (() => GO),
@@ -263,6 +267,7 @@ export class PushWorld {
       if (typeof left === 'object') throw (left as { readonly error: unknown }).error;
       if (this.calls.made > MOST_CALLS) throw new Error('it goes on and on');
       if (await this.calls.step()) continue;
+      if (await this.#looking.rest()) continue;
       if (await this.#passTime()) continue;
       const frozen = this.#all().find(({ instance }) => instance.frozen);
       if (frozen) {
@@ -291,12 +296,12 @@ export class PushWorld {
     const { clock } = this;
     const minute = Math.ceil((clock.now() + 1) / MINUTE) * MINUTE;
     const next = clock.nextAt();
-    if (next !== undefined && next <= minute) return clock.advance();
+    if (next !== undefined && next < minute) return clock.advance();
     if (this.#changed) this.#due = await this.#earliestDue();
     this.#changed = false;
     const sweep =
       this.#due === undefined ? undefined : Math.max(minute, Math.ceil(this.#due / MINUTE) * MINUTE);
-    if (sweep === undefined || (next !== undefined && next <= sweep)) return clock.advance();
+    if (sweep === undefined || (next !== undefined && next < sweep)) return clock.advance();
     clock.moveTo(sweep);
     void this.invoke('sweeper', {}).catch(() => {});
     return true;

@@ -16,6 +16,7 @@ import { type FunctionName, functions, type InstanceParts } from './functions.ts
 import { providerKindOf, registerAgents } from './furniture.ts';
 import { Died, Instance } from './instance.ts';
 import { isRevision, Ledger, writesOf } from './ledger.ts';
+import { Looking } from './looking.ts';
 import { providerIn, type Script } from './provider.ts';
 import { VirtualQueue } from './queue.ts';
 import { type AgentScript, RemoteAgents } from './remote-agents.ts';
@@ -91,6 +92,7 @@ export class World {
   readonly calls: Calls;
   /** Straight to the engine: the world's own eyes, no call of any instance. */
   readonly store: Store;
+  readonly #looking: Looking;
   readonly ground: Ground;
   /** A gateway that sees what is stored, on the world's clock; to be asked when all is at rest. */
   readonly gateway: Gateway;
@@ -118,7 +120,10 @@ export class World {
     const rng = seeded(this.#seed + 1);
     // Where all is at rest, waiting changes nothing.
     const resting = { now: () => clock.now(), sleep: async () => {} };
-    this.store = createDynamoStore({ ...ground, clock: resting, random: seededRandom(this.#seed + 2) });
+    this.#looking = new Looking(
+      createDynamoStore({ ...ground, clock: resting, random: seededRandom(this.#seed + 2) }),
+    );
+    this.store = this.#looking.store;
     this.gateway = createGateway({ store: this.store, clock: resting, keyService: this.#keyService });
     this.calls = new Calls({
       plan: options.plan ?? (() => GO),
@@ -229,6 +234,7 @@ export class World {
       if (failure() !== undefined) throw failure();
       if (this.calls.made > MOST_CALLS || this.clock.now() > latest) throw new NotAtRest('it goes on and on');
       if (await this.calls.step()) continue;
+      if (await this.#looking.rest()) continue;
       if (await this.#passTime()) continue;
       const frozen = this.#all().find(({ instance }) => instance.frozen);
       if (frozen) {
