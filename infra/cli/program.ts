@@ -1,5 +1,6 @@
 import { Command, CommanderError, Option } from 'commander';
 import { addAgentCommands } from './agent-commands.ts';
+import { addAskCommand } from './ask-agent.ts';
 import { addAuditCommands } from './audit-commands.ts';
 import { CommandFailure } from './command-failure.ts';
 import {
@@ -96,6 +97,7 @@ function createProgram(around: Surroundings, json: boolean, exit: { code: number
   addDependencyCommands(parts);
   addAuditCommands(parts);
   addGuardCommands(local, around);
+  addAskCommand(local, around);
   return program;
 }
 
