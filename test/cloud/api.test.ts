@@ -142,6 +142,13 @@ describe('a custom domain', () => {
     expect(own.findings).toEqual([]);
   });
 
+  it('is the only one: no webhook of ours can lead back to us by the other', () => {
+    const disabled = ({ properties }: { readonly properties: Record<string, unknown> }) =>
+      properties['DisableExecuteApiEndpoint'];
+    expect(synthesise(domain).ofType('AWS::ApiGateway::RestApi').map(disabled)).toEqual([true]);
+    expect(stack.ofType('AWS::ApiGateway::RestApi').map(disabled)).toEqual([false]);
+  });
+
   it('gets its record where the zone is named', () => {
     const own = synthesise({ ...domain, hostedZoneId: 'Z1', hostedZoneName: 'example.com' });
     expect(own.ofType('AWS::Route53::RecordSet')[0]!.properties).toMatchObject({
