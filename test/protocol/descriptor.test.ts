@@ -34,11 +34,12 @@ describe('the descriptor', () => {
     expect(() => buildDescriptor(new TextEncoder().encode('syntax = "proto3";'))).toThrow(WrongProtoError);
   });
 
-  test.runIf(process.env['A2A_PROTO'])('is rebuilt byte for byte from the proto that A2A_PROTO names', () => {
-    expect(buildDescriptor(readFileSync(process.env['A2A_PROTO']!))).toBe(
-      readFileSync(DESCRIPTOR_URL, 'utf8'),
-    );
-  });
+  // The proto is not ours to carry: whoever has it names it.
+  const proto = process.env['A2A_PROTO'];
+  if (proto !== undefined)
+    test('is rebuilt byte for byte from the proto that A2A_PROTO names', () => {
+      expect(buildDescriptor(readFileSync(proto))).toBe(readFileSync(DESCRIPTOR_URL, 'utf8'));
+    });
 
   test('is read from proto text with labels, maps, oneofs and options', () => {
     const text = [

@@ -48,6 +48,8 @@ export interface Where {
 }
 
 const READ = /^(dynamodb (GetItem|BatchGetItem|Query|Scan)Command|kms Decrypt)$/;
+/** Whoever dies of a read dies as before its next call. */
+export const changes = ({ name }: Call): boolean => !READ.test(name);
 const momentsOf = ({ name }: Call): readonly When[] => (READ.test(name) ? ['after'] : ['after', 'before']);
 /** Whoever stands still before a call stands still behind the one before. */
 export const behind = (): readonly When[] => ['after'];

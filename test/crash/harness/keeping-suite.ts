@@ -1,11 +1,8 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import { type KeepingScenarioName, keepingScenarios } from '../ceilings-scenarios.ts';
 import type { Call } from './calls.ts';
-import { behind, death, everywhere, frost, type Where } from './disturb.ts';
+import { behind, changes, death, everywhere, frost, type Where } from './disturb.ts';
 import { PATIENCE, withBench } from './suite.ts';
-
-/** Whoever dies of a read dies as before its next write. */
-const changes = ({ name }: Call): boolean => !/(GetItem|Query|Scan)Command$/.test(name);
 
 /**
  * Tests that a scenario of what is kept survives a death behind every call that changes something: whoever dies before it
