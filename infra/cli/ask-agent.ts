@@ -80,6 +80,8 @@ async function connect(card: string, options: Options, around: Surroundings) {
     import('../../shared/delegation/explain.ts'),
     import('../../shared/runtime/system.ts'),
   ]);
+  const names = { file: 'credentialFile', env: 'credentialEnv', field: 'credential' };
+  const credential = await secretOf(options, around, names);
   const { resolver } = around;
   const guard = createGuard({
     ownHosts: [],
@@ -106,8 +108,6 @@ async function connect(card: string, options: Options, around: Surroundings) {
     );
   if (choice.kind === 'no-compatible-interface')
     throw new CommandFailure('AGENT', 'no compatible interface: none is JSONRPC of version 1.0', 'card');
-  const names = { file: 'credentialFile', env: 'credentialEnv', field: 'credential' };
-  const credential = await secretOf(options, around, names);
   const client = createA2AClient({
     ...{ guard, policy, interface: choice.interface, clock: systemClock, random: systemRandom },
     ...(credential === undefined ? {} : { credential }),
