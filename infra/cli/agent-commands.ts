@@ -1,4 +1,4 @@
-import { Option } from 'commander';
+import { type Command, Option } from 'commander';
 import { CommandFailure } from './command-failure.ts';
 import { type CommandParts, given, isRow, rows, secretOf } from './commands.ts';
 import { readInputFile, readSecretFile } from './input-file.ts';
@@ -6,7 +6,18 @@ import { type Row, record, table } from './render.ts';
 import type { Surroundings } from './surroundings.ts';
 
 const columns = ['id', 'name', 'interface', 'push', 'credential', 'disabled', 'cardReadAt'];
-const credentialNames = { file: 'credentialFile', env: 'credentialEnv', field: 'credential' };
+export const credentialNames = { file: 'credentialFile', env: 'credentialEnv', field: 'credential' };
+
+export function withCredential(added: Command): Command {
+  return added
+    .addOption(
+      new Option(
+        '--credential-file <file>',
+        'take the bearer credential from a file; - for the standard input',
+      ).conflicts('credentialEnv'),
+    )
+    .option('--credential-env <name>', 'take the bearer credential from an environment variable');
+}
 
 /** Remote agents of the client role (design §8). A credential is taken from a file, a variable or the input, never a word. */
 export function addAgentCommands({ command, around }: CommandParts): void {
@@ -16,16 +27,6 @@ export function addAgentCommands({ command, around }: CommandParts): void {
       input: { id },
       show,
     }));
-  const withCredential = (added: ReturnType<typeof command>) =>
-    added
-      .addOption(
-        new Option(
-          '--credential-file <file>',
-          'take the bearer credential from a file; - for the standard input',
-        ).conflicts('credentialEnv'),
-      )
-      .option('--credential-env <name>', 'take the bearer credential from an environment variable');
-
   withCredential(
     command(
       'agent',

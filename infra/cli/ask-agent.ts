@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { CallFailure, StreamEnd, StreamItem } from '../../shared/client/index.ts';
+import { credentialNames, withCredential } from './agent-commands.ts';
 import { CommandFailure } from './command-failure.ts';
 import type { LocalCommand, LocalResult } from './commands.ts';
-import { secretOf } from './commands.ts';
-import { bare, type Row } from './render.ts';
+import { listOf, secretOf } from './commands.ts';
+import { bare, barred, type Row } from './render.ts';
 import type { Surroundings } from './surroundings.ts';
 
 type Options = Readonly<Record<string, unknown>>;
@@ -13,17 +14,17 @@ type Options = Readonly<Record<string, unknown>>;
  * registered, or to follow one of its tasks. A stream that breaks off is taken up again behind its last event.
  */
 export function addAskCommand(local: LocalCommand, around: Surroundings): void {
-  local(
-    'agent',
-    'ask <card>',
-    'send a message to an agent from here and follow its answer; asks no gateway',
-    ([card = ''], options) => ask(card, options, around),
+  withCredential(
+    local(
+      'agent',
+      'ask <card>',
+      'send a message to an agent from here and follow its answer; asks no gateway',
+      ([card = ''], options) => ask(card, options, around),
+    ),
   )
     .option('--message <text>', 'what to say')
     .option('--task <id>', 'with --message: go on with this task; without: only follow it')
     .option('--context <id>', 'in this context')
-    .option('--credential-file <file>', 'take the bearer credential from a file; - for the standard input')
-    .option('--credential-env <name>', 'take the bearer credential from an environment variable')
     .option('--allow-origin <origin...>', "origins besides the card's that its interface may have")
     .option('--trusted-host <name...>', 'hosts that may have private addresses')
     .option('--port <number...>', 'ports open besides 443')
@@ -72,27 +73,27 @@ async function connect(card: string, options: Options, around: Surroundings) {
   const [
     { createA2AClient, fetchAgentCard, selectInterface },
     { createGuard },
+    { policyOf },
     words,
     { systemClock, systemRandom },
   ] = await Promise.all([
     import('../../shared/client/index.ts'),
     import('../../shared/guard/index.ts'),
+    import('../../shared/delegation/agents.ts'),
     import('../../shared/delegation/explain.ts'),
     import('../../shared/runtime/system.ts'),
   ]);
-  const names = { file: 'credentialFile', env: 'credentialEnv', field: 'credential' };
-  const credential = await secretOf(options, around, names);
+  const credential = await secretOf(options, around, credentialNames);
   const { resolver } = around;
   const guard = createGuard({
     ownHosts: [],
     ...(resolver && { resolver }),
     ...(options['allowLoopback'] === true && { allowLoopback: true }),
   });
-  const policy = {
-    purpose: 'remote-agent',
+  const policy = policyOf({
     trustedHosts: listOf(options['trustedHost']),
     allowedPorts: listOf(options['port']).map(Number),
-  } as const;
+  });
   const url = URL.parse(card);
   if (!url) throw new CommandFailure('USAGE', 'the card must be a URL', 'card');
   if (url.pathname === '/') url.pathname = '/.well-known/agent-card.json';
@@ -175,8 +176,7 @@ function line(
   const said = (parts ?? []).map(
     ({ text, data, url }) => text ?? url ?? (data === undefined ? '[file]' : JSON.stringify(data)),
   );
-  const lines = said.flatMap((one) => one.split(/\r\n|[\n\r\u2028\u2029]/)).map((one) => `  | ${bare(one)}`);
-  return `${[[first, title].filter(Boolean).map(bare).join('  '), ...lines].join('\n')}\n`;
+  return `${[[first, title].filter(Boolean).map(bare).join('  '), ...said.flatMap(barred)].join('\n')}\n`;
 }
 
 const stateWord = (state: string | { readonly unknown: string }): string =>
@@ -207,8 +207,4 @@ function isGood(end: StreamEnd): boolean {
     end.kind === 'waiting' ||
     (end.kind === 'finished' && end.state === 'TASK_STATE_COMPLETED')
   );
-}
-
-function listOf(value: unknown): string[] {
-  return Array.isArray(value) ? value.map(String) : [];
 }

@@ -295,6 +295,11 @@ function edition(options: Readonly<Record<string, unknown>>): object {
   return text === undefined ? {} : { ifEdition: Number(text) };
 }
 
+/** The words of an option that takes several; none where it was not given. */
+export function listOf(value: unknown): string[] {
+  return Array.isArray(value) ? value.map(String) : [];
+}
+
 /** The options that were given, under the names that the gateway has for them. */
 export function given(
   options: Readonly<Record<string, unknown>>,

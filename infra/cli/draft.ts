@@ -1,5 +1,5 @@
 import { rows } from './commands.ts';
-import { bare, type Row, record } from './render.ts';
+import { bare, barred, type Row, record } from './render.ts';
 
 /**
  * A draft for the person who decides on it (design §7): everything that approving it releases, so names, descriptions,
@@ -45,8 +45,4 @@ function fileLines(bytes: Buffer): string[] {
 function labelled(name: string, value: unknown): string[] {
   const text = typeof value === 'string' ? value : JSON.stringify(value, undefined, 2);
   return [`  ${bare(name)}`, ...barred(text)];
-}
-
-function barred(text: string): string[] {
-  return text.split(/\r\n|[\n\r\u2028\u2029]/).map((line) => `  | ${bare(line)}`);
 }

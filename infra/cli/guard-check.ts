@@ -1,6 +1,6 @@
 import type { CheckResult, Refused } from '../../shared/guard/index.ts';
 import { CommandFailure } from './command-failure.ts';
-import type { LocalCommand, LocalResult } from './commands.ts';
+import { type LocalCommand, type LocalResult, listOf } from './commands.ts';
 import { record } from './render.ts';
 import type { Surroundings } from './surroundings.ts';
 
@@ -29,11 +29,11 @@ async function check(
   // Loaded only here: no other command needs an HTTP client of ours.
   const { createGuard } = await import('../../shared/guard/index.ts');
   const { resolver } = around;
-  const guard = createGuard({ ownHosts: list(options['ownHost']), ...(resolver && { resolver }) });
-  const hosts = list(options['host']);
+  const guard = createGuard({ ownHosts: listOf(options['ownHost']), ...(resolver && { resolver }) });
+  const hosts = listOf(options['host']);
   const policy = {
     purpose: 'webhook',
-    allowedPorts: list(options['port']).map(readPort),
+    allowedPorts: listOf(options['port']).map(readPort),
     ...(hosts.length > 0 && { allowHosts: hosts }),
   } as const;
   const given = options['resolve'];
@@ -84,10 +84,6 @@ const reasons: Readonly<Record<Refused['rule'], string>> = {
 /** As they are written, spaces too; nothing at all is a name without answers. */
 function answersOf(text: string): string[] {
   return text === '' ? [] : text.split(',');
-}
-
-function list(value: unknown): string[] {
-  return Array.isArray(value) ? value.map(String) : [];
 }
 
 function readPort(text: string): number {

@@ -59,5 +59,10 @@ export function bare(text: string): string {
   );
 }
 
+/** A text line by line behind a bar, so that none of it looks like a line of ours. */
+export function barred(text: string): string[] {
+  return text.split(/\r\n|[\n\r\u2028\u2029]/).map((line) => `  | ${bare(line)}`);
+}
+
 /** Marks that turn the direction of the text behind them. */
 const ORDERING = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;

@@ -5,6 +5,7 @@ import {
   type Profile,
   type Provider,
   type Settings,
+  type Tightened,
   tighter,
 } from '../registry/index.ts';
 import type { Clock } from '../runtime/ports.ts';
@@ -28,12 +29,6 @@ export interface Proposed {
   readonly profile?: Profile;
   readonly provider?: Provider;
 }
-
-/** What was tightened, and to which level. */
-export type Tightened = { readonly level: AnswerLevel } & (
-  | { readonly of: 'settings' }
-  | { readonly of: 'profile' | 'provider'; readonly id: string }
-);
 
 /** What stands behind an administrator's tightening (design §7); `shared/ceilings` implements it. */
 export interface CeilingOperations {

@@ -3,7 +3,7 @@ export type { CeilingDeed, Touched } from './apply.ts';
 export { applyCeiling, countTouched } from './apply.ts';
 export type { Approval, Decided, Waiting } from './approvals.ts';
 export { approve, listApprovals, reject, showApproval } from './approvals.ts';
-export type { CeilingJob, Tightened } from './job.ts';
+export type { CeilingJob } from './job.ts';
 export { readCeilingJob, runCeilingJob, startOfCeilingJob, tighteningInForceAt } from './job.ts';
 export type { ProposedLevels } from './operate.ts';
 export { countProposed, showCeilingJob } from './operate.ts';

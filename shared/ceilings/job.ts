@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { CACHE_MS, type Floor, floorsOf } from '../registry/index.ts';
+import { CACHE_MS, type Floor, floorsOf, type Tightened } from '../registry/index.ts';
 import { nameOf } from '../runs/recover.ts';
 import type { Random } from '../runtime/ports.ts';
 import { keys } from '../storage/keys.ts';
@@ -40,10 +40,6 @@ export interface CeilingJob {
   readonly doneAt?: number;
 }
 
-/** What is tightened: settings, a profile or a provider, and to which level. */
-export type Tightened = DistributiveOmit<Floor, 'at'>;
-type DistributiveOmit<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never;
-
 /**
  * The put that starts the job, or starts it anew with what an unfinished one had to apply; to be part of the transaction
  * that tightens a level, so that neither is without the other, and conditioned on the job as it stands. The job begins
@@ -59,7 +55,7 @@ export async function startOfCeilingJob(
   const before = await readCeilingJob(services);
   const now = services.clock.now();
   const counts = { looked: 0, failed: 0, lowered: 0, redacted: 0, ended: 0, purged: 0 };
-  const floor = { ...tightened, at: now } as Floor;
+  const floor: Floor = { ...tightened, at: now };
   const others = floorsOf(before).filter((other) => !isSame(other, floor));
   const job: CeilingJob = {
     ...{ id: services.random.uuid(), step: 0, startedAt: now, pass: 1, from: now + CACHE_MS },

@@ -3,14 +3,17 @@ import type { Store } from '../storage/port.ts';
 import { resolveLevel, tighter } from './levels.ts';
 import type { AnswerLevel } from './types.ts';
 
+/** What is tightened: settings, a profile or a provider, and to which level. */
+export type Tightened = { readonly level: AnswerLevel } & (
+  | { readonly of: 'settings' }
+  | { readonly of: 'profile' | 'provider'; readonly id: string }
+);
+
 /**
  * A tightening that is still being applied (design §7): a task that was there then keeps no more than it allowed, also
  * where settings, profile or provider were loosened again before the job came to the task (P9). `at` epoch ms.
  */
-export type Floor = {
-  readonly level: AnswerLevel;
-  readonly at: number;
-} & ({ readonly of: 'settings' } | { readonly of: 'profile' | 'provider'; readonly id: string });
+export type Floor = Tightened & { readonly at: number };
 
 /** The floors in an item of the ceiling job; none once it is done, since every head carries its level then. */
 export function floorsOf(job: { readonly floors?: readonly Floor[]; readonly doneAt?: number } | undefined) {

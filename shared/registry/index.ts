@@ -6,7 +6,7 @@ export { auditEntry, auditEntryOfMinute, GATEWAY_ACTOR } from './audit.ts';
 export type { Decision, Edit, EditorParts, RegistryEditor, Removal } from './editor.ts';
 export { createRegistryEditor } from './editor.ts';
 export { distinct, line, whole } from './fields.ts';
-export { type Floor, floorsOf, underFloors } from './floors.ts';
+export { type Floor, floorsOf, type Tightened, underFloors } from './floors.ts';
 export type { Checked, InvalidInput } from './input.ts';
 export { check } from './input.ts';
 export { answerLevels, isRetainable, resolveLevel, tighter } from './levels.ts';

@@ -124,9 +124,8 @@ async function repeated(
 }
 
 async function asItStands(call: Send, task: string): Promise<Result<Sent, A2AFailure>> {
-  const head = await readHead(call.services, task);
-  const own = head?.client === call.client.id && !(await isWithdrawn(call.services, head));
-  if (!own) return err({ kind: 'task-not-found' });
+  const head = await ownHead(call, task);
+  if (!head) return err({ kind: 'task-not-found' });
   call.services.metrics.count('MessageRepeated');
   return ok({ task, revision: head.revision, profile: head.profile, repeated: true });
 }
@@ -185,8 +184,8 @@ async function levelOf(call: Send, profile: Profile) {
 
 async function refusalOfTask(call: Send, head: Head | undefined): Promise<A2AFailure | undefined> {
   const { message } = call.params;
-  const known = await Promise.all((message.referenceTaskIds ?? []).map((task) => isOwn(call, task)));
-  if (known.includes(false)) return { kind: 'task-not-found' };
+  const known = await Promise.all((message.referenceTaskIds ?? []).map((task) => ownHead(call, task)));
+  if (known.includes(undefined)) return { kind: 'task-not-found' };
   if (!head) return undefined;
   if (message.contextId !== undefined && message.contextId !== head.context) {
     return invalid('message.contextId', "is not the task's context");
@@ -199,10 +198,10 @@ async function refusalOfTask(call: Send, head: Head | undefined): Promise<A2AFai
   return { kind: 'unsupported-operation', reason: 'RESULT_NOT_RETAINABLE' };
 }
 
-/** Whether this client has such a task; one that waits for its purge is gone already. */
-async function isOwn({ services, client }: Send, task: string): Promise<boolean> {
+/** The task, if it is this client's; one that waits for its purge is gone already. */
+async function ownHead({ services, client }: Send, task: string): Promise<Head | undefined> {
   const head = await readHead(services, task);
-  return head?.client === client.id && !(await isWithdrawn(services, head));
+  return head?.client === client.id && !(await isWithdrawn(services, head)) ? head : undefined;
 }
 
 function refusalOfState(head: Head): A2AFailure | undefined {

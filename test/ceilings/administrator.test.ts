@@ -5,10 +5,9 @@ import {
   readCeilingJob,
   runCeilingJob,
   startOfCeilingJob,
-  type Tightened,
 } from '../../shared/ceilings/index.ts';
 import { RedactionUnavailable, type Redactor } from '../../shared/redaction/index.ts';
-import { type AnswerLevel, CACHE_MS } from '../../shared/registry/index.ts';
+import { type AnswerLevel, CACHE_MS, type Tightened } from '../../shared/registry/index.ts';
 import { keys } from '../../shared/storage/keys.ts';
 import { headOf } from '../../shared/tasks/formats.ts';
 import { readHead } from '../../shared/tasks/read-head.ts';

@@ -15,31 +15,17 @@ import type { ReconcilerServices } from '../../shared/delegation/services.ts';
 import { hashCredential } from '../../shared/delegation/suspend.ts';
 import type { PeerTask } from '../../shared/protocol/index.ts';
 import { createRemoteAdapter } from '../../shared/providers/remote.ts';
-import { auditEntry, type RemoteAgent } from '../../shared/registry/index.ts';
+import { auditEntry } from '../../shared/registry/index.ts';
 import { systemClock } from '../../shared/runtime/system.ts';
 import { keys } from '../../shared/storage/keys.ts';
 import type { Value } from '../../shared/storage/port.ts';
 import { readHead } from '../../shared/tasks/read-head.ts';
 import { createGateway, echoProfile, type Gateway, message, register } from '../server/rig.ts';
 import { type StoreRig, startStore } from '../storage/rig.ts';
+import { farAgent } from './rig.ts';
 
 const MINUTE = 60_000;
 const CREDENTIAL = 'c'.repeat(43);
-const agent: RemoteAgent = {
-  id: 'far',
-  name: 'Far',
-  description: 'Far away.',
-  cardUrl: 'https://far.example.com/.well-known/agent-card.json',
-  disabled: false,
-  push: 'embedded',
-  allowedOrigins: [],
-  trustedHosts: [],
-  allowedPorts: [],
-  interface: { url: 'https://far.example.com/rpc', protocolVersion: '1.0' },
-  cardReadAt: 0,
-  waitSeconds: 600,
-};
-
 let rig: StoreRig;
 let gateway: Gateway;
 let services: ReconcilerServices;
@@ -73,7 +59,7 @@ beforeEach(async () => {
     profiles: [{ ...echoProfile, providers: ['far'] }],
     providers: [{ id: 'far', kind: 'remote', agent: 'far', timeoutSeconds: 10 }],
   });
-  const item = { ...keys.agent('far'), v: 1, edition: 1, data: agent as unknown as Value };
+  const item = { ...keys.agent('far'), v: 1, edition: 1, data: farAgent as unknown as Value };
   await rig.store.write({ kind: 'put', table: 'registry', item });
 });
 
